@@ -1,0 +1,4 @@
+@NullMarked
+package dev.timebound.bench;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.timebound.deadline;
+
+import org.jspecify.annotations.NullMarked;

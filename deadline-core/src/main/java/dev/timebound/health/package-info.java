@@ -1,0 +1,4 @@
+@NullMarked
+package dev.timebound.health;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,8 @@
+package dev.timebound.deadline;
+
+import org.junit.jupiter.api.Test;
+
+class SkeletonTest {
+  @Test
+  void builds() {}
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.timebound.grpc;
+
+import org.jspecify.annotations.NullMarked;

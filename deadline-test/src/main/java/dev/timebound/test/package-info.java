@@ -1,0 +1,4 @@
+@NullMarked
+package dev.timebound.test;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.timebound.demo;
+
+import org.jspecify.annotations.NullMarked;
