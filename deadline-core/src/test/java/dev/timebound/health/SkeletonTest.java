@@ -1,8 +1,0 @@
-package dev.timebound.health;
-
-import org.junit.jupiter.api.Test;
-
-class SkeletonTest {
-  @Test
-  void builds() {}
-}

@@ -1,0 +1,132 @@
+package dev.timebound.grpc;
+
+import dev.timebound.health.Claim;
+import dev.timebound.health.FailureKind;
+import io.grpc.CallOptions;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One attempt of one call, shared by the caller's side (the bridge, an adapter) and the pool. It
+ * travels in the call's options under {@link #KEY}. The caller's side says when it waits; the pool
+ * binds its claim and says what arrives.
+ *
+ * <p>{@link #waiting} and {@link #idle} come from one serialised place, the drain loop of the
+ * caller. Everything else may come from any thread.
+ */
+public final class CallAttempt {
+  /**
+   * Where the attempt travels. A call without one has its waits derived from request(n) and
+   * onMessage.
+   */
+  public static final CallOptions.Key<CallAttempt> KEY =
+      CallOptions.Key.create("timebound-call-attempt");
+
+  private final Set<String> avoid;
+  private volatile boolean waits;
+  private volatile boolean sent;
+  private volatile @Nullable Claim<? extends PooledMember> claim;
+
+  /** Written by the transport's one thread only; read by gap timeouts. */
+  private volatile long received;
+
+  private CallAttempt(Set<String> avoid) {
+    this.avoid = avoid;
+  }
+
+  public static CallAttempt create() {
+    return new CallAttempt(Set.of());
+  }
+
+  /** An attempt that keeps off the named channels while another is in service. */
+  public static CallAttempt avoiding(Set<String> channels) {
+    return new CallAttempt(Set.copyOf(channels));
+  }
+
+  Set<String> avoided() {
+    return avoid;
+  }
+
+  /**
+   * Downstream has asked and nothing is at hand. Counts as a wait on the channel once the headers
+   * have gone out.
+   */
+  public void waiting() {
+    waits = true;
+    if (sent) {
+      Claim<?> c = claim;
+      if (c != null) {
+        c.waiting();
+      }
+    }
+  }
+
+  /** Downstream has what it asked for, or asks for nothing. */
+  public void idle() {
+    waits = false;
+    if (sent) {
+      Claim<?> c = claim;
+      if (c != null) {
+        c.idle();
+      }
+    }
+  }
+
+  /**
+   * The adapter's own verdict (a gap timeout, say): ends the claim before the call is cancelled, so
+   * that the cancel which follows says nothing. True where this ended the claim.
+   */
+  public boolean failed(FailureKind kind, @Nullable Throwable cause) {
+    Claim<?> c = claim;
+    return c != null && c.failed(kind, cause);
+  }
+
+  /**
+   * Name of the channel the attempt went to; null until the pool has chosen one, or where no pool
+   * is under the call.
+   */
+  public @Nullable String channel() {
+    Claim<? extends PooledMember> c = claim;
+    return c == null ? null : c.member().name();
+  }
+
+  /**
+   * Whether the request's headers have gone out: false while it is queued or waits for a
+   * connection.
+   */
+  public boolean isSent() {
+    return sent;
+  }
+
+  /**
+   * Grows with each piece of the response that arrives (headers, a part of a message, trailers).
+   */
+  public long received() {
+    return received;
+  }
+
+  // --- the pool's side
+
+  void bind(Claim<? extends PooledMember> claim) {
+    this.claim = claim;
+  }
+
+  /** From the transport's thread. */
+  void headersSent() {
+    sent = true;
+    Claim<?> c = claim;
+    if (waits && c != null) {
+      c.waiting();
+    }
+  }
+
+  /** From the transport's thread. */
+  @SuppressWarnings("NonAtomicVolatileUpdate") // one writer
+  void responseReceived() {
+    received++;
+    Claim<?> c = claim;
+    if (c != null) {
+      c.progress();
+    }
+  }
+}
