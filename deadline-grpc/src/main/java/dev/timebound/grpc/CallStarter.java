@@ -1,0 +1,46 @@
+package dev.timebound.grpc;
+
+import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.DeadlineExceededException;
+import dev.timebound.deadline.Deadlines;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import org.jspecify.annotations.Nullable;
+import reactor.core.CoreSubscriber;
+import reactor.core.publisher.Operators;
+import reactor.util.context.Context;
+
+/** What all subscriptions of one publisher share. */
+record CallStarter<Q, R>(
+    Channel channel, MethodDescriptor<Q, R> method, CallOptions options, Q request) {
+
+  /**
+   * The setup of one subscription; null where its deadline has passed already: the subscriber has
+   * been told then, and no call may be made.
+   */
+  @Nullable CallSetup setup(CoreSubscriber<?> subscriber) {
+    Context context = subscriber.currentContext();
+    Deadline deadline = Deadlines.current(context);
+    String operation = method.getFullMethodName();
+    if (deadline.isExpired()) {
+      Operators.error(subscriber, new DeadlineExceededException(operation, deadline));
+      return null;
+    }
+    return CallSetup.of(operation, options, deadline, context);
+  }
+
+  /** Makes a call, without a sign to anyone yet. */
+  ClientCall<Q, R> newCall(CallOptions prepared) {
+    return channel.newCall(method, prepared);
+  }
+
+  /** Sends the request; nothing is asked for yet. */
+  void start(ClientCall<Q, R> call, ClientCall.Listener<R> listener) {
+    call.start(listener, new Metadata());
+    call.sendMessage(request);
+    call.halfClose();
+  }
+}

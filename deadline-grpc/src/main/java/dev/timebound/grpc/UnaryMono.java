@@ -1,0 +1,33 @@
+package dev.timebound.grpc;
+
+import org.jspecify.annotations.Nullable;
+import reactor.core.CoreSubscriber;
+import reactor.core.Scannable;
+import reactor.core.publisher.Mono;
+
+/** Each subscription is one unary call. */
+final class UnaryMono<Q, R> extends Mono<R> implements Scannable {
+  private final CallStarter<Q, R> starter;
+
+  private UnaryMono(CallStarter<Q, R> starter) {
+    this.starter = starter;
+  }
+
+  static <Q, R> Mono<R> of(CallStarter<Q, R> starter) {
+    return onAssembly(new UnaryMono<>(starter));
+  }
+
+  @Override
+  public void subscribe(CoreSubscriber<? super R> actual) {
+    CallSetup setup = starter.setup(actual);
+    if (setup != null) {
+      new UnarySubscription<Q, R>(actual, setup).start(starter, setup.options());
+    }
+  }
+
+  @Override
+  @SuppressWarnings("rawtypes")
+  public @Nullable Object scanUnsafe(Attr key) {
+    return key == Attr.RUN_STYLE ? Attr.RunStyle.ASYNC : null;
+  }
+}

@@ -1,8 +1,0 @@
-package dev.timebound.grpc;
-
-import org.junit.jupiter.api.Test;
-
-class SkeletonTest {
-  @Test
-  void builds() {}
-}
