@@ -3,6 +3,7 @@ package dev.timebound.deadline;
 import java.time.Duration;
 import java.util.List;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The deadline of a request passed before its answer came (DL-4). The message names the operation,
@@ -25,22 +26,37 @@ public class DeadlineExceededException extends RuntimeException {
 
   /** For an operation that found the deadline passed, or was ended by it. */
   public DeadlineExceededException(String operation, Deadline deadline) {
-    this(operation, deadline, deadline.remainingNanos(), deadline.ledger());
+    this(operation, deadline, null);
+  }
+
+  /** As {@link #DeadlineExceededException(String, Deadline)}, with what the backend said of it. */
+  public DeadlineExceededException(String operation, Deadline deadline, @Nullable Throwable cause) {
+    this(operation, deadline, deadline.remainingNanos(), deadline.ledger(), cause);
   }
 
   private DeadlineExceededException(
-      String operation, Deadline deadline, long left, List<LedgerEntry> ledger) {
+      String operation,
+      Deadline deadline,
+      long left,
+      List<LedgerEntry> ledger,
+      @Nullable Throwable cause) {
     this(
         message(operation, deadline.budgetNanos(), elapsed(deadline, left), ledger),
         operation,
         deadline.budgetNanos(),
         elapsed(deadline, left),
-        ledger);
+        ledger,
+        cause);
   }
 
   DeadlineExceededException(
-      String message, String operation, long budget, long elapsed, List<LedgerEntry> ledger) {
-    super(message, null, true, false);
+      String message,
+      String operation,
+      long budget,
+      long elapsed,
+      List<LedgerEntry> ledger,
+      @Nullable Throwable cause) {
+    super(message, cause, true, false);
     this.operation = operation;
     this.budget = budget;
     this.elapsed = elapsed;

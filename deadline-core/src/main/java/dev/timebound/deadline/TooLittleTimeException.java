@@ -34,7 +34,8 @@ public final class TooLittleTimeException extends DeadlineExceededException {
         operation,
         deadline.budgetNanos(),
         elapsed(deadline, left),
-        ledger);
+        ledger,
+        null);
     this.left = left;
     this.needed = needed;
   }

@@ -15,8 +15,8 @@ import reactor.util.context.ContextView;
  * attempt and what is left of the Context's deadline.
  *
  * @param operation what the deadline's exception names
- * @param bound the Context's deadline on gRPC's clock; null where it does not bound this call: there
- *     is none, or the options' own is the earlier one
+ * @param bound the Context's deadline on gRPC's clock; null where it does not bound this call:
+ *     there is none, or the options' own is the earlier one
  */
 record CallSetup(
     String operation,

@@ -18,9 +18,9 @@ import reactor.util.context.ContextView;
  * <ul>
  *   <li>Cold: each subscription is a new call with the same request, so {@code retry} works. The
  *       call starts at subscription.
- *   <li>The {@link Deadline} in the subscriber's Context is read at subscription; what is left of it
- *       becomes the call's deadline and travels as {@code grpc-timeout}, unless the options have an
- *       earlier one. Where it has passed already no call is made.
+ *   <li>The {@link Deadline} in the subscriber's Context is read at subscription; what is left of
+ *       it becomes the call's deadline and travels as {@code grpc-timeout}, unless the options have
+ *       an earlier one. Where it has passed already no call is made.
  *   <li>A cancel of the subscription cancels the call at once, from any thread.
  *   <li>Nothing is asked of the server before downstream asks.
  *   <li>Signals come on the call's executor ({@link CallOptions#withExecutor}, else the channel's).
@@ -28,23 +28,23 @@ import reactor.util.context.ContextView;
  *   <li>Interceptors find the subscriber's Context under {@link #CONTEXT}.
  * </ul>
  *
- * <p>Errors: a {@link io.grpc.StatusRuntimeException} with the server's trailers, as from gRPC's own
- * stubs. Where the Context's deadline ended the call it is a {@link
+ * <p>Errors: a {@link io.grpc.StatusRuntimeException} with the server's trailers, as from gRPC's
+ * own stubs. Where the Context's deadline ended the call it is a {@link
  * dev.timebound.deadline.DeadlineExceededException}, whose cause is the status, if a call was made.
  * What a channel throws when the call starts is passed on as it is.
  *
- * <p>The wait signals of a {@link CallAttempt} are given for each call: the one in the options under
- * {@link CallAttempt#KEY}, else one made for the call. A subscriber waits while it has asked, the
- * call is started and nothing is at hand (BT-11). An attempt in the options is for one subscription;
- * adapters that retry put a new one in.
+ * <p>The wait signals of a {@link CallAttempt} are given for each call: the one in the options
+ * under {@link CallAttempt#KEY}, else one made for the call. A subscriber waits while it has asked,
+ * the call is started and nothing is at hand (BT-11). An attempt in the options is for one
+ * subscription; adapters that retry put a new one in.
  */
 public final class GrpcCalls {
   /** {@value} bytes: the default of {@link #REQUEST_AHEAD_BYTES}. */
   public static final int DEFAULT_REQUEST_AHEAD_BYTES = 256 * 1024;
 
   /**
-   * How many bytes a stream asks for ahead of its consumer, {@value #DEFAULT_REQUEST_AHEAD_BYTES} by
-   * default, at least 1 (BT-42). See {@link #serverStreaming}.
+   * How many bytes a stream asks for ahead of its consumer, {@value #DEFAULT_REQUEST_AHEAD_BYTES}
+   * by default, at least 1 (BT-42). See {@link #serverStreaming}.
    */
   public static final CallOptions.Key<Integer> REQUEST_AHEAD_BYTES =
       CallOptions.Key.createWithDefault(
@@ -57,8 +57,8 @@ public final class GrpcCalls {
   private GrpcCalls() {}
 
   /**
-   * A unary call. The answer is handed on when the server has closed the call with OK; an OK without
-   * an answer, or with two, is an {@code INTERNAL} error.
+   * A unary call. The answer is handed on when the server has closed the call with OK; an OK
+   * without an answer, or with two, is an {@code INTERNAL} error.
    *
    * @throws IllegalArgumentException where the method is not a unary one
    */
@@ -78,10 +78,10 @@ public final class GrpcCalls {
    * REQUEST_AHEAD_BYTES / largest))}, and no more bytes than the larger of the setting and one
    * message. Two exceptions, since gRPC counts messages and cannot take a request back: the first 2
    * messages of a stream, and the messages already asked for when one comes that is larger than all
-   * before it: those may each be as large. The size that counts fades by 1/32 of the difference with
-   * each smaller message. Where the transport tells no sizes (the in-process one) at most 4 messages
-   * are ahead. What the server has sent and nobody asked for waits in the stream's HTTP/2 window and
-   * is not counted here (BT-37).
+   * before it: those may each be as large. The size that counts fades by 1/32 of the difference
+   * with each smaller message. Where the transport tells no sizes (the in-process one) at most 4
+   * messages are ahead. What the server has sent and nobody asked for waits in the stream's HTTP/2
+   * window and is not counted here (BT-37).
    *
    * @throws IllegalArgumentException where the method is not a server streaming one, or the setting
    *     is below 1

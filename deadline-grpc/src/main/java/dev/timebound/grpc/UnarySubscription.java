@@ -6,9 +6,7 @@ import reactor.core.CoreSubscriber;
 
 /** A unary call: its message is handed on when the server has closed the call with OK. */
 final class UnarySubscription<Q, R> extends CallSubscription<Q, R> {
-  /**
-   * Two, so that a server that sends more than one message is found out, not taken for a stall.
-   */
+  /** Two, so that a server that sends more than one message is found out, not taken for a stall. */
   private static final int ASK = 2;
 
   private boolean asked;
@@ -56,9 +54,7 @@ final class UnarySubscription<Q, R> extends CallSubscription<Q, R> {
       finish(how);
     } else if (answer == null) {
       finish(
-          Status.INTERNAL
-              .withDescription("No value received for unary call")
-              .asRuntimeException());
+          Status.INTERNAL.withDescription("No value received for unary call").asRuntimeException());
     } else {
       value = null;
       idle();
