@@ -3,10 +3,12 @@ package dev.timebound.health;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A cursor over a group's members in the adapter's own order, with the health taken into account:
- * members out of service are skipped, a half-open one is given to one caller only, and when none is
- * in service the first of the order is given all the same. Each member comes at most once. Not
- * thread-safe: it belongs to one request.
+ * A cursor over a group's members in the adapter's own order, with the health taken into account
+ * (HE-5): healthy ones first, and of those half open each to one caller only, as its trial; then
+ * the suspects; then, unless the policy says that the adapter has its own fallback, those out of
+ * service. So there is always something to try, and with all out the first of the order is tried
+ * first. Each member comes at most once; one that is not in the group not at all. Not thread-safe:
+ * it belongs to one request.
  */
 public interface Candidates<M extends Member> {
   /** The next member, claimed; null when there is none left. */

@@ -1,0 +1,124 @@
+package dev.timebound.health;
+
+import io.micrometer.core.instrument.MeterRegistry;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadLocalRandom;
+import org.jspecify.annotations.Nullable;
+import reactor.core.Disposable;
+import reactor.core.publisher.Flux;
+import reactor.core.scheduler.Scheduler;
+import reactor.core.scheduler.Schedulers;
+
+/**
+ * Decides which members of which groups (channels of a pool, shards of a ring, readers) get
+ * requests: adapters report how their requests fare, the engine decides, and acts through callbacks
+ * (HE-1). One may serve a whole application. It has no thread of its own: time and callbacks run on
+ * a Reactor Scheduler, decisions on the thread whose report led to them. Thread-safe.
+ */
+public final class HealthEngine implements Disposable, AutoCloseable {
+  private final EngineParts parts;
+  private final long seed;
+  private final Map<String, Group<?>> groups = new ConcurrentHashMap<>();
+  private volatile boolean disposed;
+
+  private HealthEngine(Builder b) {
+    Scheduler scheduler = b.scheduler == null ? Schedulers.parallel() : b.scheduler;
+    Meters meters = b.meters == null ? Meters.NONE : new MicrometerMeters(b.meters);
+    this.parts = new EngineParts(scheduler, new Clock(scheduler), new Telling(scheduler, meters));
+    this.seed = b.seed == null ? ThreadLocalRandom.current().nextLong() : b.seed;
+  }
+
+  public static Builder builder() {
+    return new Builder();
+  }
+
+  /**
+   * Makes a group, empty at first.
+   *
+   * @throws IllegalArgumentException where the name is blank or taken
+   * @throws IllegalStateException where the engine is closed
+   */
+  public <M extends Member> HealthGroup<M> group(String name, HealthPolicy policy) {
+    Settings.name("group", name);
+    if (disposed) {
+      throw new IllegalStateException("group " + name + ": the health engine is closed");
+    }
+    Group<M> group = new Group<>(name, policy, parts, seed ^ Mix.mix(name.hashCode()));
+    if (groups.putIfAbsent(name, group) != null) {
+      group.close();
+      throw Settings.refused("group", name, "not yet in this engine");
+    }
+    parts.telling().grouped(group);
+    return group;
+  }
+
+  /** All groups, by no particular order. */
+  public Collection<HealthGroup<?>> groups() {
+    return List.copyOf(groups.values());
+  }
+
+  /**
+   * Every change from the moment of subscription on (HE-9); completes when the engine is closed.
+   * Hot and multicast. Delivered on the engine's Scheduler, in order within a group; each listener
+   * has a buffer of its own, of 256, and one too slow loses the oldest of what it has not taken. A
+   * listener that throws ends its own subscription and nothing else.
+   */
+  public Flux<HealthEvent> events() {
+    return parts.telling().events();
+  }
+
+  /**
+   * Stops probing, measuring and telling. Groups still choose by load, with every member as it
+   * stands, and open claims still count and end.
+   */
+  @Override
+  public void dispose() {
+    disposed = true;
+    groups.values().forEach(Group::close);
+    parts.telling().close();
+  }
+
+  @Override
+  public void close() {
+    dispose();
+  }
+
+  @Override
+  public boolean isDisposed() {
+    return disposed;
+  }
+
+  /** Not thread-safe. */
+  public static final class Builder {
+    private @Nullable Scheduler scheduler;
+    private @Nullable MeterRegistry meters;
+    private @Nullable Long seed;
+
+    private Builder() {}
+
+    /** Clock, timers and callbacks; never disposed by the engine. Default: the parallel one. */
+    public Builder scheduler(Scheduler scheduler) {
+      this.scheduler = scheduler;
+      return this;
+    }
+
+    /** Where the meters of all groups go. Default: nowhere. */
+    public Builder meters(MeterRegistry registry) {
+      this.meters = registry;
+      return this;
+    }
+
+    /** Of jitter and of ties: the same seed, the same choices. Default: a random one. */
+    public Builder seed(long seed) {
+      this.seed = seed;
+      return this;
+    }
+
+    public HealthEngine build() {
+      return new HealthEngine(this);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+package dev.timebound.health;
+
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Tags;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.CopyOnWriteArrayList;
+
+/** The one class that knows Micrometer: without it on the class path this is never loaded. */
+final class MicrometerMeters extends Meters {
+  private final MeterRegistry registry;
+  private final List<Meter> gauges = new CopyOnWriteArrayList<>();
+
+  MicrometerMeters(MeterRegistry registry) {
+    this.registry = registry;
+  }
+
+  @Override
+  void grouped(HealthGroup<?> group) {
+    Tags tags = Tags.of("group", group.name());
+    for (MemberStatus status : MemberStatus.values()) {
+      gauges.add(
+          Gauge.builder("timebound.health.members", group, g -> count(g, status))
+              .description("Members by status")
+              .tags(tags.and("status", tag(status)))
+              .register(registry));
+    }
+    gauges.add(
+        Gauge.builder("timebound.health.open", group, HealthGroup::openClaims)
+            .description("Open claims")
+            .tags(tags)
+            .register(registry));
+  }
+
+  private static double count(HealthGroup<?> group, MemberStatus status) {
+    return group.members().stream().filter(m -> m.status() == status).count();
+  }
+
+  @Override
+  void changed(HealthEvent e) {
+    registry
+        .counter(
+            "timebound.health.transitions",
+            Tags.of(
+                "group",
+                e.group(),
+                "from",
+                tag(e.from()),
+                "to",
+                tag(e.to()),
+                "reason",
+                tag(e.reason())))
+        .increment();
+  }
+
+  @Override
+  void penalised(String group) {
+    registry.counter("timebound.health.penalties", Tags.of("group", group)).increment();
+  }
+
+  @Override
+  void probed(String group, ProbeOutcome outcome) {
+    registry
+        .counter("timebound.health.probes", Tags.of("group", group, "outcome", tag(outcome)))
+        .increment();
+  }
+
+  /** Gauges hold on to nothing, but would read a closed engine for ever. */
+  @Override
+  void close() {
+    gauges.forEach(registry::remove);
+    gauges.clear();
+  }
+
+  private static String tag(Enum<?> value) {
+    return value.name().toLowerCase(Locale.ROOT);
+  }
+}

@@ -1,0 +1,81 @@
+package dev.timebound.health;
+
+import java.util.HashMap;
+import java.util.Map;
+import java.util.function.Consumer;
+import reactor.core.Disposable;
+import reactor.core.Disposables;
+import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Scheduler;
+
+/** Runs probes, one a member at most. Called from the group's drain; the members' code is not. */
+final class Prober<M extends Member> {
+  private final HealthPolicy policy;
+  private final Clock clock;
+  private final Scheduler scheduler;
+  private final Consumer<Runnable> hands;
+  private final Consumer<Object> signal;
+
+  /** The drain's own. */
+  private final Map<Integer, Disposable.Swap> running = new HashMap<>();
+
+  Prober(
+      HealthPolicy policy,
+      Clock clock,
+      Scheduler scheduler,
+      Consumer<Runnable> hands,
+      Consumer<Object> signal) {
+    this.policy = policy;
+    this.clock = clock;
+    this.scheduler = scheduler;
+    this.hands = hands;
+    this.signal = signal;
+  }
+
+  void start(Slot<M> slot, int number) {
+    Disposable.Swap probe = Disposables.swap();
+    running.put(slot.id, probe);
+    Mono<ProbeOutcome> run = probe(slot.member);
+    hands.accept(
+        () ->
+            probe.replace(
+                run.subscribe(
+                    outcome -> signal.accept(new Signal.ProbeEnded(slot.id, number, outcome)))));
+  }
+
+  void cancel(int id) {
+    Disposable probe = running.remove(id);
+    if (probe != null) {
+      hands.accept(probe::dispose);
+    }
+  }
+
+  private Mono<ProbeOutcome> probe(Member member) {
+    Mono<ProbeOutcome> asked = Mono.defer(() -> asked(member));
+    return Mono.defer(member::prepareProbe)
+        .<ProbeOutcome>then(Mono.empty())
+        .timeout(policy.prepareLimit, scheduler)
+        .onErrorReturn(ProbeOutcome.NOT_SENT)
+        .switchIfEmpty(asked);
+  }
+
+  /** Its time starts here, after the preparation (BT-14). */
+  private Mono<ProbeOutcome> asked(Member member) {
+    long limit = Clock.nanos(policy.probeLimit());
+    long end = clock.now() + limit;
+    Mono<ProbeOutcome> overdue =
+        Mono.fromSupplier(
+            // HE-10: where this timer itself came late an answer may lie unread: it tells nothing
+            () -> clock.now() - end > limit / 4 ? ProbeOutcome.NOT_SENT : ProbeOutcome.TIMED_OUT);
+    return Mono.defer(member::probe)
+        .map(ProbeOutcome::of)
+        .onErrorReturn(ProbeOutcome.FAILED)
+        .defaultIfEmpty(ProbeOutcome.NOT_SENT)
+        .timeout(policy.probeLimit(), overdue, scheduler);
+  }
+
+  /** Ends all of them; from the drain, or when nothing drains any more. */
+  void close() {
+    running.values().forEach(Disposable::dispose);
+  }
+}

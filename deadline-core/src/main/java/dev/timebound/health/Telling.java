@@ -1,0 +1,64 @@
+package dev.timebound.health;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import reactor.core.publisher.BufferOverflowStrategy;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Sinks;
+import reactor.core.scheduler.Scheduler;
+
+/** Tells the world of a change: listeners, meters, the log. Off the callers' threads. */
+final class Telling {
+  private static final Logger log = LoggerFactory.getLogger(HealthEngine.class);
+  private static final int BUFFER = 256;
+
+  private final Sinks.Many<HealthEvent> sink = Sinks.many().multicast().directBestEffort();
+  private final Flux<HealthEvent> events;
+  private final Meters meters;
+
+  Telling(Scheduler scheduler, Meters meters) {
+    this.meters = meters;
+    // each listener has its own buffer and worker: a slow one loses its oldest events, no one
+    // else's
+    this.events =
+        sink.asFlux()
+            .onBackpressureBuffer(BUFFER, dropped -> {}, BufferOverflowStrategy.DROP_OLDEST)
+            .publishOn(scheduler, false, 1);
+  }
+
+  Flux<HealthEvent> events() {
+    return events;
+  }
+
+  void changed(HealthEvent e) {
+    if (e.from() == MemberStatus.QUARANTINED || e.to() == MemberStatus.QUARANTINED) {
+      log.info("health {}/{}: {} -> {}, {}", e.group(), e.member(), e.from(), e.to(), e.figure());
+    } else {
+      log.debug("health {}/{}: {} -> {}, {}", e.group(), e.member(), e.from(), e.to(), e.figure());
+    }
+    meters.changed(e);
+    // groups tell from workers of their own; what runs in here only queues
+    while (sink.tryEmitNext(e) == Sinks.EmitResult.FAIL_NON_SERIALIZED) {
+      Thread.onSpinWait();
+    }
+  }
+
+  void penalised(String group) {
+    meters.penalised(group);
+  }
+
+  void probed(String group, ProbeOutcome outcome) {
+    meters.probed(group, outcome);
+  }
+
+  void grouped(HealthGroup<?> group) {
+    meters.grouped(group);
+  }
+
+  void close() {
+    while (sink.tryEmitComplete() == Sinks.EmitResult.FAIL_NON_SERIALIZED) {
+      Thread.onSpinWait();
+    }
+    meters.close();
+  }
+}

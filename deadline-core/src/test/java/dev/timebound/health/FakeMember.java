@@ -1,0 +1,64 @@
+package dev.timebound.health;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Supplier;
+import reactor.core.publisher.Mono;
+import reactor.core.publisher.Sinks;
+
+/** A member whose probes the test answers. */
+final class FakeMember implements Member {
+  private final String name;
+  int prepared;
+  int probes;
+  int cancelled;
+  Supplier<Mono<Void>> prepare = Mono::empty;
+  Supplier<Mono<ProbeAnswer>> answer;
+  final List<Sinks.One<ProbeAnswer>> asked = new ArrayList<>();
+
+  FakeMember(String name) {
+    this.name = name;
+    this.answer =
+        () -> {
+          Sinks.One<ProbeAnswer> sink = Sinks.one();
+          asked.add(sink);
+          return sink.asMono();
+        };
+  }
+
+  static FakeMember named(String name) {
+    return new FakeMember(name);
+  }
+
+  /** From now on every probe is answered at once. */
+  void answers(ProbeAnswer a) {
+    answer = () -> Mono.just(a);
+  }
+
+  /** Answers the probe under way. */
+  void answer(ProbeAnswer a) {
+    asked.get(asked.size() - 1).tryEmitValue(a);
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  @Override
+  public Mono<Void> prepareProbe() {
+    prepared++;
+    return prepare.get();
+  }
+
+  @Override
+  public Mono<ProbeAnswer> probe() {
+    probes++;
+    return answer.get().doOnCancel(() -> cancelled++);
+  }
+
+  @Override
+  public String toString() {
+    return name;
+  }
+}
