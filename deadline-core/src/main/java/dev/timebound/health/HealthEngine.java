@@ -55,6 +55,18 @@ public final class HealthEngine implements Disposable, AutoCloseable {
     return group;
   }
 
+  /**
+   * Lets a group go, when the adapter that made it is closed: it stops probing, measuring and
+   * telling, its meters are removed, and its name is free again. It still chooses by load, and its
+   * open claims still end. Does nothing where the group is not of this engine.
+   */
+  public void remove(HealthGroup<?> group) {
+    if (group instanceof Group<?> ours && groups.remove(ours.name(), ours)) {
+      parts.telling().ungrouped(ours);
+      ours.close();
+    }
+  }
+
   /** All groups, by no particular order. */
   public Collection<HealthGroup<?>> groups() {
     return List.copyOf(groups.values());

@@ -6,6 +6,8 @@ class Meters {
 
   void grouped(HealthGroup<?> group) {}
 
+  void ungrouped(HealthGroup<?> group) {}
+
   void changed(HealthEvent event) {}
 
   void penalised(String group) {}

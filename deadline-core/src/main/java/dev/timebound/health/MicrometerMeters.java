@@ -34,6 +34,18 @@ final class MicrometerMeters extends Meters {
             .register(registry));
   }
 
+  @Override
+  void ungrouped(HealthGroup<?> group) {
+    gauges.removeIf(
+        gauge -> {
+          boolean ofGroup = group.name().equals(gauge.getId().getTag("group"));
+          if (ofGroup) {
+            registry.remove(gauge);
+          }
+          return ofGroup;
+        });
+  }
+
   private static double count(HealthGroup<?> group, MemberStatus status) {
     return group.members().stream().filter(m -> m.status() == status).count();
   }

@@ -55,6 +55,10 @@ final class Telling {
     meters.grouped(group);
   }
 
+  void ungrouped(HealthGroup<?> group) {
+    meters.ungrouped(group);
+  }
+
   void close() {
     while (sink.tryEmitComplete() == Sinks.EmitResult.FAIL_NON_SERIALIZED) {
       Thread.onSpinWait();

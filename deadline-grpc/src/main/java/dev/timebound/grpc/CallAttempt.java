@@ -25,7 +25,8 @@ public final class CallAttempt {
   private final Set<String> avoid;
   private volatile boolean waits;
   private volatile boolean sent;
-  private volatile @Nullable Claim<? extends PooledMember> claim;
+  private volatile @Nullable Claim<? extends PooledChannel> claim;
+  private Runnable onEnd = () -> {};
 
   /** Written by the transport's one thread only; read by gap timeouts. */
   private volatile long received;
@@ -78,7 +79,11 @@ public final class CallAttempt {
    */
   public boolean failed(FailureKind kind, @Nullable Throwable cause) {
     Claim<?> c = claim;
-    return c != null && c.failed(kind, cause);
+    if (c == null || !c.failed(kind, cause)) {
+      return false;
+    }
+    onEnd.run();
+    return true;
   }
 
   /**
@@ -86,7 +91,7 @@ public final class CallAttempt {
    * is under the call.
    */
   public @Nullable String channel() {
-    Claim<? extends PooledMember> c = claim;
+    Claim<? extends PooledChannel> c = claim;
     return c == null ? null : c.member().name();
   }
 
@@ -107,7 +112,12 @@ public final class CallAttempt {
 
   // --- the pool's side
 
-  void bind(Claim<? extends PooledMember> claim) {
+  /**
+   * {@code onEnd} runs where this attempt's own verdict ends the claim, so that the pool's count
+   * follows.
+   */
+  void bind(Claim<? extends PooledChannel> claim, Runnable onEnd) {
+    this.onEnd = onEnd;
     this.claim = claim;
   }
 

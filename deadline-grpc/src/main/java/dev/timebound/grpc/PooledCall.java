@@ -1,0 +1,310 @@
+package dev.timebound.grpc;
+
+import dev.timebound.health.Claim;
+import dev.timebound.health.FailureKind;
+import dev.timebound.health.QuarantinedException;
+import io.grpc.CallOptions;
+import io.grpc.ClientCall;
+import io.grpc.ClientStreamTracer;
+import io.grpc.Deadline;
+import io.grpc.ForwardingClientCallListener;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A call that takes its channel when it starts: one that is made and never started would hold a
+ * claim for ever. It ends its claim once, whatever comes first: its close, its caller's cancel, an
+ * adapter's verdict, a quarantine.
+ */
+final class PooledCall<Q, R> extends ClientCall<Q, R> {
+  private final ChannelPool pool;
+  private final MethodDescriptor<Q, R> method;
+  private final CallOptions options;
+  private final CallAttempt attempt;
+
+  /** Null where the caller's side tells its waits itself. */
+  private final @Nullable DerivedWaits waits;
+
+  private @Nullable ClientCall<Q, R> delegate;
+  private @Nullable Claim<PooledChannel> claim;
+  private volatile boolean started;
+  private volatile boolean cancelled;
+  private volatile @Nullable QuarantinedException quarantined;
+  private volatile boolean answered;
+
+  PooledCall(ChannelPool pool, MethodDescriptor<Q, R> method, CallOptions options) {
+    this.pool = pool;
+    this.method = method;
+    CallAttempt given = options.getOption(CallAttempt.KEY);
+    if (given == null) {
+      attempt = CallAttempt.create();
+      waits = new DerivedWaits(attempt);
+    } else {
+      attempt = given;
+      waits = null;
+    }
+    this.options = options.withStreamTracerFactory(new TracerFactory());
+  }
+
+  @Override
+  public void start(Listener<R> listener, Metadata headers) {
+    if (started || cancelled) {
+      throw new IllegalStateException(started ? "call already started" : "call was cancelled");
+    }
+    Set<String> avoid = attempt.avoided();
+    // Counted before the pick: a quarantine may end the claim before pick returns, and no count may
+    // go below 0.
+    pool.callStarted();
+    Claim<PooledChannel> picked =
+        pool.group().pick(member -> avoid.contains(member.name()), this::quarantined);
+    if (picked == null) {
+      // Only a closed pool is empty.
+      pool.callEnded();
+      ClientCall<Q, R> closed = new ClosedCall<>(pool.name(), options.getExecutor());
+      delegate = closed;
+      started = true;
+      closed.start(listener, headers);
+      return;
+    }
+    claim = picked;
+    attempt.bind(picked, pool::callEnded);
+    ClientCall<Q, R> call = picked.member().channel().newCall(method, options);
+    delegate = call;
+    try {
+      call.start(new EndingListener(listener), headers);
+    } catch (Throwable e) {
+      end(picked.failed(FailureKind.CONNECTION, e));
+      throw e;
+    }
+    started = true;
+    // The quarantine, or a cancel from another thread, that came before the call could be
+    // cancelled.
+    QuarantinedException cause = quarantined;
+    if (cause != null) {
+      call.cancel(cause.getMessage(), cause);
+    } else if (cancelled) {
+      cancelClaim();
+      call.cancel("cancelled while it started", null);
+    }
+  }
+
+  /** The engine's worker: the claim has ended already. */
+  private void quarantined(QuarantinedException cause) {
+    quarantined = cause;
+    pool.callEnded();
+    pool.callQuarantined();
+    if (started) {
+      started().cancel(cause.getMessage(), cause);
+    }
+  }
+
+  @Override
+  public void request(int messages) {
+    if (waits != null) {
+      waits.requested(messages);
+    }
+    started().request(messages);
+  }
+
+  @Override
+  public void cancel(@Nullable String message, @Nullable Throwable cause) {
+    cancelled = true;
+    if (started) {
+      // First the claim, so that the close which the cancel brings says nothing of the channel.
+      cancelClaim();
+      started().cancel(message, cause);
+    }
+  }
+
+  private void cancelClaim() {
+    Claim<PooledChannel> c = claim;
+    if (c != null) {
+      end(c.cancelled());
+    }
+  }
+
+  @Override
+  public void halfClose() {
+    started().halfClose();
+  }
+
+  @Override
+  public void sendMessage(Q message) {
+    started().sendMessage(message);
+  }
+
+  @Override
+  public boolean isReady() {
+    ClientCall<Q, R> call = delegate;
+    return call != null && call.isReady();
+  }
+
+  @Override
+  public void setMessageCompression(boolean enabled) {
+    started().setMessageCompression(enabled);
+  }
+
+  @Override
+  public io.grpc.Attributes getAttributes() {
+    ClientCall<Q, R> call = delegate;
+    return call == null ? io.grpc.Attributes.EMPTY : call.getAttributes();
+  }
+
+  private ClientCall<Q, R> started() {
+    ClientCall<Q, R> call = delegate;
+    if (call == null) {
+      throw new IllegalStateException("call not started");
+    }
+    return call;
+  }
+
+  private void end(boolean here) {
+    if (here) {
+      pool.callEnded();
+    }
+  }
+
+  private final class EndingListener
+      extends ForwardingClientCallListener.SimpleForwardingClientCallListener<R> {
+    EndingListener(Listener<R> delegate) {
+      super(delegate);
+    }
+
+    @Override
+    public void onMessage(R message) {
+      if (waits != null) {
+        waits.received();
+      }
+      super.onMessage(message);
+    }
+
+    @Override
+    public void onClose(Status status, Metadata trailers) {
+      Claim<PooledChannel> c = claim;
+      if (c != null) {
+        endBy(c, status, trailers);
+      }
+      QuarantinedException cause = quarantined;
+      // What the server had sent by then stands; only the cancel that the quarantine made is told
+      // as what it is.
+      if (cause != null && status.getCode() == Status.Code.CANCELLED && !cancelled) {
+        super.onClose(
+            Status.UNAVAILABLE.withDescription(cause.getMessage()).withCause(cause), trailers);
+      } else {
+        super.onClose(status, trailers);
+      }
+    }
+
+    private void endBy(Claim<PooledChannel> c, Status status, Metadata trailers) {
+      if (c.isEnded()) {
+        return;
+      }
+      if (status.isOk()) {
+        end(c.succeeded());
+        return;
+      }
+      Deadline deadline = options.getDeadline();
+      FailureKind kind =
+          pool.classifier()
+              .classify(status, trailers, answered, deadline != null && deadline.isExpired());
+      end(kind == null ? c.cancelled() : c.failed(kind, status.asException()));
+    }
+  }
+
+  /** The transport's own word on what went out and what came in, partial messages too. */
+  private final class TracerFactory extends ClientStreamTracer.Factory {
+    @Override
+    public ClientStreamTracer newClientStreamTracer(
+        ClientStreamTracer.StreamInfo info, Metadata headers) {
+      return new ClientStreamTracer() {
+        @Override
+        public void outboundHeaders() {
+          attempt.headersSent();
+        }
+
+        @Override
+        public void inboundHeaders(Metadata headers) {
+          attempt.responseReceived();
+        }
+
+        @Override
+        public void inboundWireSize(long bytes) {
+          attempt.responseReceived();
+        }
+
+        @Override
+        public void inboundTrailers(Metadata trailers) {
+          answered = true;
+          attempt.responseReceived();
+        }
+      };
+    }
+  }
+
+  /**
+   * For stubs that know nothing of attempts: they wait while they have asked for more than has
+   * come.
+   */
+  private static final class DerivedWaits {
+    private final CallAttempt attempt;
+    private long outstanding;
+
+    DerivedWaits(CallAttempt attempt) {
+      this.attempt = attempt;
+    }
+
+    // request and onMessage come from two threads, and their order is what says who waits.
+    synchronized void requested(int n) {
+      outstanding += n;
+      attempt.waiting();
+    }
+
+    synchronized void received() {
+      outstanding--;
+      if (outstanding <= 0) {
+        attempt.idle();
+      }
+    }
+  }
+
+  /** A call on a pool that is closed: UNAVAILABLE, as on a channel that was shut down. */
+  private static final class ClosedCall<Q, R> extends ClientCall<Q, R> {
+    private final String pool;
+    private final @Nullable Executor executor;
+
+    ClosedCall(String pool, @Nullable Executor executor) {
+      this.pool = pool;
+      this.executor = executor;
+    }
+
+    @Override
+    public void start(Listener<R> listener, Metadata headers) {
+      Runnable close =
+          () ->
+              listener.onClose(
+                  Status.UNAVAILABLE.withDescription("channel pool " + pool + " is closed"),
+                  new Metadata());
+      if (executor == null) {
+        close.run();
+      } else {
+        executor.execute(close);
+      }
+    }
+
+    @Override
+    public void request(int messages) {}
+
+    @Override
+    public void cancel(@Nullable String message, @Nullable Throwable cause) {}
+
+    @Override
+    public void halfClose() {}
+
+    @Override
+    public void sendMessage(Q message) {}
+  }
+}

@@ -1,0 +1,99 @@
+package dev.timebound.grpc;
+
+import dev.timebound.health.Member;
+import dev.timebound.health.ProbeAnswer;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.ClientCall;
+import io.grpc.ClientInterceptor;
+import io.grpc.ClientInterceptors;
+import io.grpc.ClientStreamTracer;
+import io.grpc.ManagedChannel;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import reactor.core.publisher.Mono;
+
+/** One channel of the pool, with one connection under it. */
+final class PooledChannel implements Member {
+  private final String name;
+  private final ManagedChannel channel;
+  private final ChannelProbe probe;
+
+  /** From prepareProbe to the probe that follows it; the engine runs one after the other. */
+  private volatile Metadata probeHeaders = new Metadata();
+
+  PooledChannel(String name, ManagedChannel channel, ChannelProbe probe) {
+    this.name = name;
+    this.channel = channel;
+    this.probe = probe;
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  ManagedChannel channel() {
+    return channel;
+  }
+
+  @Override
+  public Mono<Void> prepareProbe() {
+    return probe.prepare().doOnNext(headers -> probeHeaders = headers).then();
+  }
+
+  @Override
+  public Mono<ProbeAnswer> probe() {
+    return Mono.defer(
+        () -> {
+          TrailerWatch watch = new TrailerWatch();
+          return probe
+              .call(ClientInterceptors.intercept(channel, watch), probeHeaders)
+              .then(Mono.just(ProbeAnswer.ANSWERED))
+              .onErrorResume(
+                  e ->
+                      Mono.just(
+                          watch.answered || carriesMetadata(e)
+                              ? ProbeAnswer.ANSWERED
+                              : ProbeAnswer.CONNECTION_FAILED));
+        });
+  }
+
+  /** A bare HTTP error has no trailers, yet its headers came over this connection. */
+  private static boolean carriesMetadata(Throwable e) {
+    Metadata trailers = Status.trailersFromThrowable(e);
+    return trailers != null && !trailers.keys().isEmpty();
+  }
+
+  @Override
+  public String toString() {
+    return name;
+  }
+
+  /**
+   * Sees whether the server sent trailers: a status alone does not tell, a local UNAVAILABLE looks
+   * the same.
+   */
+  private static final class TrailerWatch extends ClientStreamTracer.Factory
+      implements ClientInterceptor {
+    volatile boolean answered;
+
+    @Override
+    public <Q, R> ClientCall<Q, R> interceptCall(
+        MethodDescriptor<Q, R> method, CallOptions options, Channel next) {
+      return next.newCall(method, options.withStreamTracerFactory(this));
+    }
+
+    @Override
+    public ClientStreamTracer newClientStreamTracer(
+        ClientStreamTracer.StreamInfo info, Metadata headers) {
+      return new ClientStreamTracer() {
+        @Override
+        public void inboundTrailers(Metadata trailers) {
+          answered = true;
+        }
+      };
+    }
+  }
+}
