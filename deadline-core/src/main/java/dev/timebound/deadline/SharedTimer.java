@@ -3,15 +3,18 @@ package dev.timebound.deadline;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import reactor.core.Disposable;
+import reactor.core.Exceptions;
+import reactor.core.publisher.Operators;
+import reactor.util.context.Context;
 
 /**
  * The one timer of a {@link Deadline}, for all operators that enforce it (DL-9). At the instant it
- * signals the one that registered last first: that is the innermost, and its fallback (a partial
+ * tells the one that registered last first: that is the innermost, and its fallback (a partial
  * answer) runs before the outer ones are told.
  *
  * <p>Who registers while that goes on (a retry that subscribes again, a fallback with a bound of
- * its own) is told after all who were there before. So the outer bound cancels an endless retry
- * upstream of it, instead of being starved by it.
+ * its own) is told after all who were there before. So the outer bound ends an endless retry
+ * upstream of it instead of being starved by it.
  */
 final class SharedTimer implements Runnable {
   /**
@@ -23,52 +26,63 @@ final class SharedTimer implements Runnable {
 
   private final Deadline deadline;
 
-  // all below is guarded by this
+  // All below is guarded by this. The waiters are linked in the order in which they are told, from
+  // last to first.
   private @Nullable Waiter first;
   private @Nullable Waiter last;
   private @Nullable Disposable task;
   private boolean armed;
+
+  /** The instant has passed and not all have been told; newcomers queue up behind. */
   private boolean firing;
+
+  /** A thread is telling a waiter. */
   private boolean walking;
-  private boolean walkAgain;
+
+  /** The waiter being told has signalled already, from its own thread. */
+  private boolean resumed;
 
   SharedTimer(Deadline deadline) {
     this.deadline = deadline;
   }
 
-  /** One operator's subscription, linked into the timer. Its links belong to the timer's lock. */
+  /** One operator's subscription. Its links belong to the timer's lock. */
   abstract static class Waiter {
     private @Nullable Waiter previous;
     private @Nullable Waiter next;
     private boolean linked;
 
     /**
-     * The deadline has passed. False where the error is to be signalled in a moment by another
-     * thread, which then calls {@link SharedTimer#resume}.
+     * The deadline has passed. False where another thread signals that in a moment, which then
+     * calls {@link SharedTimer#resume}.
      */
     abstract boolean expire();
+
+    /** The scheduler takes no timer, so the deadline cannot be kept. */
+    abstract void reject(Throwable cause);
   }
 
   /**
-   * Registers, and starts the timer where it does not run. Where the deadline has passed the waiter
-   * and all others are told now, from this thread.
-   *
-   * @throws java.util.concurrent.RejectedExecutionException where the scheduler takes no timer; the
-   *     waiter is not registered then
+   * Registers, and starts the timer where it does not run. False where the deadline has passed:
+   * then all are told, this one too, from this thread, or from the one that is telling the others
+   * right now.
    */
-  void add(Waiter waiter) {
+  boolean add(Waiter waiter) {
     long left = deadline.remainingNanos();
     boolean arm;
     synchronized (this) {
       link(waiter);
-      arm = !armed && !firing && left > 0;
+      arm = !armed && left > 0;
       armed |= arm;
     }
     if (left <= 0) {
       fire();
-    } else if (arm) {
-      arm(left, waiter);
+      return false;
     }
+    if (arm) {
+      arm(left);
+    }
+    return true;
   }
 
   /** Takes the waiter out; the last one that leaves stops the timer. */
@@ -98,73 +112,87 @@ final class SharedTimer implements Runnable {
         return;
       }
     }
-    if (left > 0) { // a scheduler that is early
-      arm(left, null);
+    if (left > 0) { // the scheduler is early
+      arm(left);
     } else {
       fire();
     }
   }
 
-  /** From an operator that has now signalled what {@link Waiter#expire} had left to it. */
+  /** From the waiter that has now signalled what its {@link Waiter#expire} had left open. */
   void resume() {
-    walk();
+    walk(true);
   }
 
   private void fire() {
     synchronized (this) {
+      if (firing) {
+        return; // who tells the others finds the newcomer too
+      }
       firing = true;
     }
-    walk();
+    walk(false);
   }
 
-  private void walk() {
+  private void walk(boolean resuming) {
     while (true) {
-      Waiter next;
+      Waiter waiter;
       synchronized (this) {
         if (walking) {
-          walkAgain = true;
+          resumed |= resuming;
           return;
         }
-        next = last;
-        if (next == null) {
+        waiter = firing ? last : null;
+        if (waiter == null) {
           firing = false;
           return;
         }
-        unlink(next);
+        unlink(waiter);
         walking = true;
-        walkAgain = false;
+        resumed = false;
       }
-      boolean told = next.expire();
+      boolean told = tell(waiter);
       synchronized (this) {
         walking = false;
-        if (!told && !walkAgain) {
-          if (last == null) {
-            firing = false;
-            return;
-          }
-        } else {
-          told = true;
+        told |= resumed;
+        if (!told && last == null) {
+          firing = false;
+          return;
         }
       }
-      if (!told) {
-        deadline.scheduler().schedule(this::walk, GRACE_MILLIS, TimeUnit.MILLISECONDS);
+      if (!told && pause()) {
         return;
       }
     }
   }
 
-  private void arm(long left, @Nullable Waiter waiter) {
+  /** Whatever a subscriber throws, the others must be told. */
+  private static boolean tell(Waiter waiter) {
+    try {
+      return waiter.expire();
+    } catch (Throwable e) {
+      Exceptions.throwIfJvmFatal(e);
+      Operators.onErrorDropped(e, Context.empty());
+      return true;
+    }
+  }
+
+  private boolean pause() {
+    try {
+      deadline.scheduler().schedule(() -> walk(false), GRACE_MILLIS, TimeUnit.MILLISECONDS);
+      return true;
+    } catch (RuntimeException e) { // no more timers: then without the grace
+      return false;
+    }
+  }
+
+  private void arm(long left) {
     Disposable scheduled;
     try {
       scheduled = deadline.scheduler().schedule(this, left, TimeUnit.NANOSECONDS);
     } catch (RuntimeException e) {
-      synchronized (this) {
-        armed = false;
-        if (waiter != null) {
-          unlink(waiter);
-        }
-      }
-      throw e;
+      rejectAll(e);
+      return;
     }
     synchronized (this) {
       if (armed && task == null) {
@@ -173,6 +201,21 @@ final class SharedTimer implements Runnable {
       }
     }
     scheduled.dispose();
+  }
+
+  private void rejectAll(RuntimeException cause) {
+    while (true) {
+      Waiter waiter;
+      synchronized (this) {
+        armed = false;
+        waiter = last;
+        if (waiter == null) {
+          return;
+        }
+        unlink(waiter);
+      }
+      waiter.reject(cause);
+    }
   }
 
   private void link(Waiter waiter) {
