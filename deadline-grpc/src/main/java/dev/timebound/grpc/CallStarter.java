@@ -6,7 +6,6 @@ import dev.timebound.deadline.Deadlines;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientCall;
-import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import org.jspecify.annotations.Nullable;
 import reactor.core.CoreSubscriber;
@@ -37,9 +36,8 @@ record CallStarter<Q, R>(
     return channel.newCall(method, prepared);
   }
 
-  /** Sends the request; nothing is asked for yet. */
-  void start(ClientCall<Q, R> call, ClientCall.Listener<R> listener) {
-    call.start(listener, new Metadata());
+  /** Sends the one request and nothing after it. */
+  void send(ClientCall<Q, R> call) {
     call.sendMessage(request);
     call.halfClose();
   }

@@ -93,23 +93,39 @@ abstract class CallSubscription<Q, R> extends ClientCall.Listener<R>
   final void start(CallStarter<Q, R> starter, CallOptions options) {
     actual.onSubscribe(this);
     if (state == ACTIVE) {
-      ClientCall<Q, R> started = null;
-      try {
-        started = starter.newCall(options);
-        starter.start(started, this);
-        call = started;
-      } catch (Throwable t) {
-        Exceptions.throwIfJvmFatal(t);
-        END.compareAndSet(this, null, t);
-        if (started != null) {
-          cancelQuietly(started, "the call could not be started", t);
+      ClientCall<Q, R> started = tryStart(starter, options);
+      if (started != null) {
+        try {
+          starter.send(started);
+        } catch (Throwable t) {
+          Exceptions.throwIfJvmFatal(t);
+          // A call that was ended from elsewhere just now (a quarantine) throws here too, and its
+          // status says why; so the close, which always comes once a call has started, tells.
+          cancelQuietly(started, "the request could not be sent", t);
         }
-      }
-      if (state != ACTIVE && started != null) {
-        started.cancel("cancelled while it started", abortCause);
+        call = started;
+        if (state != ACTIVE) {
+          started.cancel("cancelled while it started", abortCause);
+        }
       }
     }
     drainLoop(1);
+  }
+
+  private @Nullable ClientCall<Q, R> tryStart(CallStarter<Q, R> starter, CallOptions options) {
+    ClientCall<Q, R> made = null;
+    try {
+      made = starter.newCall(options);
+      made.start(this, new Metadata());
+      return made;
+    } catch (Throwable t) {
+      Exceptions.throwIfJvmFatal(t);
+      if (made != null) {
+        cancelQuietly(made, "the call could not be started", t);
+      }
+      END.compareAndSet(this, null, t);
+      return null;
+    }
   }
 
   // --- the call's side

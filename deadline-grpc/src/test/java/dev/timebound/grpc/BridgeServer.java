@@ -112,6 +112,7 @@ final class BridgeServer implements AutoCloseable {
 
   final class Reply {
     private final ServerCall<byte[], byte[]> call;
+    byte[] request = {};
     private boolean headersSent;
     private @Nullable Runnable onReady;
 
@@ -150,9 +151,9 @@ final class BridgeServer implements AutoCloseable {
       close(Status.OK, new Metadata());
     }
 
-    void stream(int count, int bytes) {
+    void stream(long count, int bytes) {
       byte[] message = new byte[bytes];
-      int[] left = {count};
+      long[] left = {count};
       onReady =
           () -> {
             while (left[0] > 0 && call.isReady()) {
@@ -163,6 +164,9 @@ final class BridgeServer implements AutoCloseable {
               }
             }
           };
+      if (count == 0) {
+        ok();
+      }
       onReady.run();
     }
   }
@@ -178,6 +182,11 @@ final class BridgeServer implements AutoCloseable {
       call.request(1);
       Reply reply = new Reply(call);
       return new ServerCall.Listener<>() {
+        @Override
+        public void onMessage(byte[] message) {
+          reply.request = message;
+        }
+
         @Override
         public void onHalfClose() {
           script.run(reply);

@@ -18,6 +18,7 @@ final class FakeCalls extends Channel {
   final List<FakeCall> calls = new CopyOnWriteArrayList<>();
   @Nullable RuntimeException onNewCall;
   @Nullable RuntimeException onStart;
+  @Nullable RuntimeException onSend;
   @Nullable Status closeInStart;
 
   FakeCall only() {
@@ -95,6 +96,9 @@ final class FakeCalls extends Channel {
     @Override
     public void sendMessage(byte[] message) {
       log.add("message");
+      if (onSend != null) {
+        throw onSend;
+      }
     }
 
     int outstanding() {

@@ -1,0 +1,179 @@
+package dev.timebound.grpc;
+
+import static dev.timebound.grpc.BridgeServer.REQUEST;
+import static dev.timebound.grpc.BridgeServer.STREAM;
+import static dev.timebound.grpc.BridgeServer.UNARY;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.timebound.grpc.FakeCalls.FakeCall;
+import io.grpc.CallOptions;
+import io.grpc.Status;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInstance;
+import reactor.core.publisher.Flux;
+
+/** Message, close, request and cancel meet on three threads, in many seeded ways. */
+@DisplayName("GR-1 races of one call")
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class CallRacesTest {
+  private static final int ROUNDS = 4000;
+  private ExecutorService threads = Executors.newFixedThreadPool(3);
+
+  @AfterAll
+  void stop() throws InterruptedException {
+    threads.shutdown();
+    assertThat(threads.awaitTermination(20, TimeUnit.SECONDS)).isTrue();
+  }
+
+  @Test
+  @DisplayName("GR-1 a stream: serial, in order, each message handed on or discarded, one end")
+  void stream() throws Exception {
+    for (int seed = 0; seed < ROUNDS; seed++) {
+      streamRound(new Random(seed), "seed " + seed);
+    }
+  }
+
+  private void streamRound(Random random, String seed) throws Exception {
+    FakeCalls fake = new FakeCalls();
+    CallAttempt attempt = CallAttempt.create();
+    RecordingClaim<?> claim = RecordingClaim.on(attempt);
+    List<byte[]> discarded = new CopyOnWriteArrayList<>();
+    Probe<byte[]> probe = new Probe<>();
+    boolean fromOnNext = random.nextBoolean();
+    if (fromOnNext) {
+      probe.onEach = p -> p.request(1);
+    }
+    Flux<byte[]> flux =
+        GrpcCalls.serverStreaming(
+            fake, STREAM, CallOptions.DEFAULT.withOption(CallAttempt.KEY, attempt), REQUEST);
+    flux.doOnDiscard(byte[].class, discarded::add).subscribe(probe);
+    FakeCall call = fake.only();
+
+    int messages = random.nextInt(40);
+    boolean cancels = random.nextInt(3) != 0;
+    Status status = random.nextBoolean() ? Status.OK : Status.UNAVAILABLE;
+    int[] pauses = pauses(random);
+    int[] requests = random.ints(20, 1, 5).toArray();
+    int[] sent = {0};
+    together(
+        () -> {
+          // the transport gives no more than was asked for, and then the status
+          long patience = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+          while (sent[0] < messages) {
+            if (call.outstanding() > 0) {
+              spin(pauses[0]);
+              call.deliver(new byte[] {(byte) sent[0]++});
+            } else if (call.cancels.get() > 0 || System.nanoTime() > patience) {
+              break;
+            } else {
+              Thread.yield();
+            }
+          }
+          call.close(call.cancels.get() > 0 ? Status.CANCELLED : status);
+        },
+        () -> {
+          for (int n : requests) {
+            spin(pauses[1]);
+            probe.request(n);
+          }
+          probe.request(messages + 1);
+        },
+        () -> {
+          if (cancels) {
+            spin(pauses[2] * 8);
+            probe.cancel();
+          }
+        });
+
+    assertThat(probe.broken).as(seed).isEmpty();
+    assertThat(claim.overlapped).as(seed).isFalse();
+    assertThat(claim.waits).as(seed).isFalse();
+    assertThat(numbers(probe.got)).as(seed).isSorted().doesNotHaveDuplicates();
+    assertThat(probe.got.size() + discarded.size()).as(seed).isEqualTo(sent[0]);
+    if (call.cancels.get() == 0) {
+      assertThat(probe.isDone()).as(seed).isTrue();
+      assertThat(probe.got).as(seed).hasSize(messages);
+      assertThat(probe.completed).as(seed).isEqualTo(status.isOk());
+    }
+  }
+
+  @Test
+  @DisplayName("GR-1 a unary call: its answer is handed on or discarded, never both, never neither")
+  void unary() throws Exception {
+    for (int seed = 0; seed < ROUNDS; seed++) {
+      Random random = new Random(seed);
+      FakeCalls fake = new FakeCalls();
+      List<byte[]> discarded = new CopyOnWriteArrayList<>();
+      Probe<byte[]> probe = new Probe<>();
+      GrpcCalls.unary(fake, UNARY, CallOptions.DEFAULT, REQUEST)
+          .doOnDiscard(byte[].class, discarded::add)
+          .subscribe(probe);
+      FakeCall call = fake.only();
+      int[] pauses = pauses(random);
+      boolean cancels = random.nextInt(3) != 0;
+      together(
+          () -> {
+            spin(pauses[0]);
+            call.deliver(REQUEST);
+            call.close(Status.OK);
+          },
+          () -> {
+            spin(pauses[1]);
+            probe.request(1);
+          },
+          () -> {
+            if (cancels) {
+              spin(pauses[2]);
+              probe.cancel();
+            }
+          });
+      assertThat(probe.broken).as("seed " + seed).isEmpty();
+      assertThat(probe.got.size() + discarded.size()).as("seed " + seed).isEqualTo(1);
+      assertThat(cancels || probe.completed).as("seed " + seed).isTrue();
+    }
+  }
+
+  private static List<Integer> numbers(List<byte[]> messages) {
+    return messages.stream().map(message -> (int) message[0]).toList();
+  }
+
+  private static int[] pauses(Random random) {
+    return new int[] {random.nextInt(60), random.nextInt(60), random.nextInt(60)};
+  }
+
+  private static void spin(int times) {
+    for (int i = 0; i < times; i++) {
+      Thread.onSpinWait();
+    }
+  }
+
+  private void together(Runnable... sides) throws Exception {
+    CyclicBarrier begin = new CyclicBarrier(sides.length);
+    List<CompletableFuture<Void>> running = new ArrayList<>();
+    for (Runnable side : sides) {
+      running.add(
+          CompletableFuture.runAsync(
+              () -> {
+                try {
+                  begin.await();
+                } catch (Exception e) {
+                  throw new IllegalStateException(e);
+                }
+                side.run();
+              },
+              threads));
+    }
+    CompletableFuture.allOf(running.toArray(CompletableFuture[]::new)).get(60, TimeUnit.SECONDS);
+  }
+}

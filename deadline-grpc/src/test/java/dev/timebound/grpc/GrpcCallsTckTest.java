@@ -1,0 +1,131 @@
+package dev.timebound.grpc;
+
+import static dev.timebound.grpc.BridgeServer.STREAM;
+import static dev.timebound.grpc.BridgeServer.UNARY;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.timebound.grpc.BridgeServer.Transport;
+import io.grpc.CallOptions;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.TestInstance;
+import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscription;
+import org.reactivestreams.tck.PublisherVerification;
+import org.reactivestreams.tck.TestEnvironment;
+
+/** The publishers written by hand keep the reactive-streams specification, on a real server. */
+@DisplayName("GR-1 reactive-streams TCK")
+@TestInstance(TestInstance.Lifecycle.PER_CLASS)
+class GrpcCallsTckTest {
+  private static final long FAIL = -1;
+  private BridgeServer server = start();
+
+  private static BridgeServer start() {
+    return new BridgeServer(
+        Transport.NETTY,
+        reply -> {
+          long count = ByteBuffer.wrap(reply.request).getLong();
+          if (count == FAIL) {
+            reply.close(Status.UNAVAILABLE, new Metadata());
+          } else {
+            reply.stream(count, 16);
+          }
+        });
+  }
+
+  @AfterAll
+  void nothingLeft() {
+    server.assertNothingOpen();
+    server.close();
+  }
+
+  @TestFactory
+  Stream<DynamicTest> flux() {
+    return Tck.tests(new FluxVerification());
+  }
+
+  @TestFactory
+  Stream<DynamicTest> mono() {
+    return Tck.tests(new MonoVerification());
+  }
+
+  @Test
+  @DisplayName("the runner runs the methods, and turns red for a publisher that breaks the rules")
+  void seenRed() {
+    List<String> failed = Tck.failures(new BrokenVerification());
+    assertThat(failed)
+        .contains(
+            "required_spec102_maySignalLessThanRequestedAndTerminateSubscription",
+            "required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements");
+    assertThat(Tck.tests(new FluxVerification()).count()).isGreaterThanOrEqualTo(35);
+  }
+
+  private static byte[] request(long count) {
+    return ByteBuffer.allocate(8).putLong(count).array();
+  }
+
+  private class FluxVerification extends PublisherVerification<byte[]> {
+    FluxVerification() {
+      super(new TestEnvironment(1000, 200));
+    }
+
+    @Override
+    public Publisher<byte[]> createPublisher(long elements) {
+      return GrpcCalls.serverStreaming(
+          server.channel, STREAM, CallOptions.DEFAULT, request(elements));
+    }
+
+    @Override
+    public Publisher<byte[]> createFailedPublisher() {
+      return createPublisher(FAIL);
+    }
+  }
+
+  private final class MonoVerification extends FluxVerification {
+    @Override
+    public Publisher<byte[]> createPublisher(long elements) {
+      return GrpcCalls.unary(server.channel, UNARY, CallOptions.DEFAULT, request(elements));
+    }
+
+    @Override
+    public long maxElementsFromPublisher() {
+      return 1;
+    }
+  }
+
+  /** Sends what it likes, whatever was asked for. */
+  private static final class BrokenVerification extends PublisherVerification<byte[]> {
+    BrokenVerification() {
+      super(new TestEnvironment(100, 50));
+    }
+
+    @Override
+    public Publisher<byte[]> createPublisher(long elements) {
+      return subscriber -> {
+        subscriber.onSubscribe(
+            new Subscription() {
+              @Override
+              public void request(long n) {}
+
+              @Override
+              public void cancel() {}
+            });
+        subscriber.onComplete();
+      };
+    }
+
+    @Override
+    public Publisher<byte[]> createFailedPublisher() {
+      return createPublisher(0);
+    }
+  }
+}
