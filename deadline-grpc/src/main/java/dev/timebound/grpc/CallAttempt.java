@@ -4,6 +4,7 @@ import dev.timebound.health.Claim;
 import dev.timebound.health.FailureKind;
 import io.grpc.CallOptions;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicLongFieldUpdater;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,6 +22,9 @@ public final class CallAttempt {
    */
   public static final CallOptions.Key<CallAttempt> KEY =
       CallOptions.Key.create("timebound-call-attempt");
+
+  private static final AtomicLongFieldUpdater<CallAttempt> RECEIVED =
+      AtomicLongFieldUpdater.newUpdater(CallAttempt.class, "received");
 
   private final Set<String> avoid;
   private volatile boolean waits;
@@ -53,8 +57,7 @@ public final class CallAttempt {
    * have gone out.
    */
   public void waiting() {
-    waits = true;
-    if (sent) {
+    if (isToTell(true)) {
       Claim<?> c = claim;
       if (c != null) {
         c.waiting();
@@ -64,13 +67,24 @@ public final class CallAttempt {
 
   /** Downstream has what it asked for, or asks for nothing. */
   public void idle() {
-    waits = false;
-    if (sent) {
+    if (isToTell(false)) {
       Claim<?> c = claim;
       if (c != null) {
         c.idle();
       }
     }
+  }
+
+  /**
+   * Whether the claim is to be told of it. Until the headers are out it is only noted, for {@link
+   * #headersSent}; after that the note is of no use, and a stream of many messages is spared its
+   * fences.
+   */
+  private boolean isToTell(boolean waiting) {
+    if (!sent) {
+      waits = waiting;
+    }
+    return sent;
   }
 
   /**
@@ -110,6 +124,12 @@ public final class CallAttempt {
     return received;
   }
 
+  /** Whether the pool's claim on a channel has ended: by a quarantine, where nobody here did it. */
+  boolean isEnded() {
+    Claim<?> c = claim;
+    return c != null && c.isEnded();
+  }
+
   // --- the pool's side
 
   /**
@@ -131,9 +151,8 @@ public final class CallAttempt {
   }
 
   /** From the transport's thread. */
-  @SuppressWarnings("NonAtomicVolatileUpdate") // one writer
   void responseReceived() {
-    received++;
+    RECEIVED.lazySet(this, received + 1); // one writer, several times a message: no fence
     Claim<?> c = claim;
     if (c != null) {
       c.progress();

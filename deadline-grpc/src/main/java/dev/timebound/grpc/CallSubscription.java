@@ -99,9 +99,11 @@ abstract class CallSubscription<Q, R> extends ClientCall.Listener<R>
           starter.send(started);
         } catch (Throwable t) {
           Exceptions.throwIfJvmFatal(t);
-          // A call that was ended from elsewhere just now (a quarantine) throws here too, and its
-          // status says why; so the close, which always comes once a call has started, tells.
-          cancelQuietly(started, "the request could not be sent", t);
+          // The close, which always comes once a call has started, tells downstream. A call that a
+          // quarantine ended just now throws here too: a cancel on top would hide why it ended.
+          if (!setup.attempt().isEnded()) {
+            cancelQuietly(started, "the request could not be sent", t);
+          }
         }
         call = started;
         if (state != ACTIVE) {

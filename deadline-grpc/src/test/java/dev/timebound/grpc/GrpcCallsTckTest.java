@@ -75,7 +75,7 @@ class GrpcCallsTckTest {
 
   private class FluxVerification extends PublisherVerification<byte[]> {
     FluxVerification() {
-      super(new TestEnvironment(1000, 200));
+      super(new TestEnvironment(10_000, 150), 10_000);
     }
 
     @Override

@@ -385,6 +385,21 @@ class GrpcCallsTest {
     }
 
     @Test
+    @DisplayName("BT-15 a call that a quarantine ended while its request was sent tells just that")
+    void quarantinedWhileSending() {
+      FakeCalls fake = new FakeCalls();
+      fake.onSend = new IllegalStateException("call was cancelled");
+      CallAttempt attempt = CallAttempt.create();
+      RecordingClaim.on(attempt).ended = true;
+      Probe<byte[]> probe = new Probe<>();
+      CallOptions options = CallOptions.DEFAULT.withOption(CallAttempt.KEY, attempt);
+      GrpcCalls.serverStreaming(fake, STREAM, options, REQUEST).subscribe(probe);
+      assertThat(fake.only().cancels).as("a second cancel would hide the first").hasValue(0);
+      fake.only().close(Status.UNAVAILABLE.withDescription("quarantined"));
+      assertThat(probe.error).hasMessage("UNAVAILABLE: quarantined");
+    }
+
+    @Test
     @DisplayName("GR-1 a call that closes while it starts ends the subscription once")
     void closesInStart() {
       FakeCalls fake = new FakeCalls();

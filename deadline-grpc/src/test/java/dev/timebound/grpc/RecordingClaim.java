@@ -13,12 +13,13 @@ final class RecordingClaim<M extends Member> implements Claim<M> {
   final List<String> log = new CopyOnWriteArrayList<>();
   volatile boolean overlapped;
   volatile boolean waits;
+  volatile boolean ended;
   private final AtomicInteger inside = new AtomicInteger();
 
   /** An attempt whose headers have gone out, on this claim. */
   static RecordingClaim<?> on(CallAttempt attempt) {
-    RecordingClaim<PooledMember> claim = new RecordingClaim<>();
-    attempt.bind(claim);
+    RecordingClaim<PooledChannel> claim = new RecordingClaim<>();
+    attempt.bind(claim, () -> {});
     attempt.headersSent();
     return claim;
   }
@@ -69,6 +70,6 @@ final class RecordingClaim<M extends Member> implements Claim<M> {
 
   @Override
   public boolean isEnded() {
-    return false;
+    return ended;
   }
 }
