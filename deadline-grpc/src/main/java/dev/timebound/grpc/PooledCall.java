@@ -210,7 +210,13 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
       Deadline deadline = options.getDeadline();
       FailureKind kind =
           pool.classifier()
-              .classify(status, trailers, answered, deadline != null && deadline.isExpired());
+              .classify(
+                  new EndedCall(
+                      status,
+                      trailers,
+                      attempt.isSent(),
+                      answered,
+                      deadline != null && deadline.isExpired()));
       end(kind == null ? c.cancelled() : c.failed(kind, status.asException()));
     }
   }

@@ -1,8 +1,6 @@
 package dev.timebound.grpc;
 
 import dev.timebound.health.FailureKind;
-import io.grpc.Metadata;
-import io.grpc.Status;
 import org.jspecify.annotations.Nullable;
 
 /** {@link FailureClassifier#standard}. */
@@ -12,11 +10,11 @@ final class StandardClassifier implements FailureClassifier {
   private StandardClassifier() {}
 
   @Override
-  public @Nullable FailureKind classify(
-      Status status, Metadata trailers, boolean answered, boolean callersDeadline) {
-    return switch (status.getCode()) {
+  public @Nullable FailureKind classify(EndedCall call) {
+    boolean answered = call.answered();
+    return switch (call.status().getCode()) {
       case UNAVAILABLE -> FailureKind.CONNECTION;
-      case DEADLINE_EXCEEDED -> callersDeadline ? null : FailureKind.CONNECTION;
+      case DEADLINE_EXCEEDED -> call.callersDeadline() ? null : FailureKind.CONNECTION;
       case RESOURCE_EXHAUSTED -> FailureKind.OVERLOAD;
       // One that the server sent is a server in trouble; one without trailers is a reset, which
       // grpc-java calls INTERNAL.

@@ -3,10 +3,12 @@ package dev.timebound.bigtable;
 import com.google.protobuf.Any;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.rpc.RetryInfo;
+import dev.timebound.grpc.EndedCall;
 import dev.timebound.health.FailureKind;
 import dev.timebound.health.QuarantinedException;
 import io.grpc.Metadata;
 import io.grpc.Status.Code;
+import io.grpc.StatusRuntimeException;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.Locale;
@@ -148,6 +150,28 @@ final class BigtableStatuses {
     Line line = line(end);
     Duration delay = line.byCaller() ? null : retryDelay(end.trailers());
     return new Verdict(line, line.kind, line.retryable || delay != null, delay);
+  }
+
+  /** For the pool: what a call's end says of its channel. */
+  static @Nullable FailureKind kind(EndedCall call) {
+    boolean late = call.callersDeadline() && call.status().getCode() == Code.DEADLINE_EXCEEDED;
+    return line(new CallEnd(
+            call.status(),
+            call.trailers(),
+            late ? CallEnd.EndedBy.CALLER_DEADLINE : CallEnd.EndedBy.PEER,
+            call.sent()))
+        .kind;
+  }
+
+  /**
+   * For an attempt that failed with any error.
+   *
+   * @return null where it is no status: the caller's deadline, a broken stream, a bug
+   */
+  static @Nullable Verdict of(Throwable failure, CallEnd.EndedBy endedBy, boolean sent) {
+    return failure instanceof StatusRuntimeException e
+        ? of(new CallEnd(e.getStatus(), e.getTrailers(), endedBy, sent))
+        : null;
   }
 
   private static Line line(CallEnd end) {

@@ -1,0 +1,89 @@
+package dev.timebound.bigtable;
+
+import com.google.bigtable.v2.BigtableGrpc;
+import com.google.bigtable.v2.ReadRowsRequest;
+import com.google.bigtable.v2.ReadRowsResponse;
+import dev.timebound.grpc.CallAttempt;
+import dev.timebound.grpc.GrpcCalls;
+import io.github.resilience4j.core.IntervalFunction;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import reactor.core.publisher.Flux;
+
+/**
+ * What all reads of a client share: how a call is made, the watch, the figures of the settings
+ * worked out.
+ */
+final class ReadRowsCalls {
+  private final BigtableSettings settings;
+  private final Function<String, Channel> channels;
+  private final CallOptions options;
+  private final ReadWatch watch;
+  private final BigtableMeters meters;
+  private final IntervalFunction backoff;
+  private final int gapTicks;
+  private final int headersTicks;
+
+  /**
+   * @param channels the channel for a table's name, its headers attached
+   * @param options what every call carries: credentials
+   */
+  ReadRowsCalls(
+      BigtableSettings settings,
+      Function<String, Channel> channels,
+      CallOptions options,
+      BigtableMeters meters) {
+    this.settings = settings;
+    this.channels = channels;
+    this.options = options;
+    this.meters = meters;
+    Duration shortest =
+        settings.gapTimeout().compareTo(settings.headersTimeout()) < 0
+            ? settings.gapTimeout()
+            : settings.headersTimeout();
+    this.watch = new ReadWatch(settings.scheduler(), shortest);
+    this.gapTicks = watch.ticks(settings.gapTimeout());
+    this.headersTicks = watch.ticks(settings.headersTimeout());
+    this.backoff = settings.backoff();
+  }
+
+  BigtableSettings settings() {
+    return settings;
+  }
+
+  ReadWatch watch() {
+    return watch;
+  }
+
+  BigtableMeters meters() {
+    return meters;
+  }
+
+  int gapTicks() {
+    return gapTicks;
+  }
+
+  int headersTicks() {
+    return headersTicks;
+  }
+
+  long now() {
+    return settings.scheduler().now(TimeUnit.NANOSECONDS);
+  }
+
+  /** The pause before the attempt that follows the {@code attempts}-th. */
+  long backoffNanos(int attempts) {
+    return TimeUnit.MILLISECONDS.toNanos(backoff.apply(attempts));
+  }
+
+  Flux<ReadRowsResponse> call(ReadRowsRequest request, CallAttempt attempt) {
+    return GrpcCalls.serverStreaming(
+        channels.apply(request.getTableName()),
+        BigtableGrpc.getReadRowsMethod(),
+        options.withOption(CallAttempt.KEY, attempt),
+        request);
+  }
+}
