@@ -190,6 +190,26 @@ class FaultProxyTest {
     }
 
     @Test
+    @DisplayName("bytes already under way inside the proxy do not get through a stall")
+    void underWay() throws Exception {
+      Socket old = connect();
+      ping(old);
+      proxy.trickle(10);
+      old.getOutputStream().write(new byte[1_000]);
+      eventually("some are through", () -> proxy.bytesToServer() > 1);
+      proxy.freezeEstablished();
+      proxy.fullSpeed();
+      long through = proxy.bytesToServer();
+      Socket fresh = connect();
+      for (int i = 0; i < 50; i++) {
+        ping(fresh);
+      }
+      assertThat(connectionOf(old).bytesToServer()).isEqualTo(through);
+      proxy.thaw();
+      old.getInputStream().skipNBytes(1_000);
+    }
+
+    @Test
     @DisplayName("freezeAll stalls new connections too, until thaw")
     void all() throws Exception {
       Socket old = connect();

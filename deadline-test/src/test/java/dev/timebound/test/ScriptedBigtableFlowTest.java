@@ -1,0 +1,188 @@
+package dev.timebound.test;
+
+import static dev.timebound.test.Eventually.eventually;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.bigtable.v2.ReadRowsResponse;
+import com.google.protobuf.ByteString;
+import dev.timebound.test.ScriptedCall.End;
+import io.grpc.Status;
+import java.io.DataInputStream;
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.Socket;
+import java.net.SocketTimeoutException;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class ScriptedBigtableFlowTest {
+
+  /** The same message for ever. */
+  private static Iterable<ReadRowsResponse> endless(int bytes) {
+    ReadRowsResponse message = Rows.message(Rows.row("k", ByteString.copyFrom(new byte[bytes])));
+    return Collections.nCopies(Integer.MAX_VALUE, message);
+  }
+
+  @Test
+  @DisplayName("an unread stream is pushed its window to the byte, and the count says so")
+  void pushed() throws Exception {
+    try (ScriptedBigtable server = ScriptedBigtable.start();
+        Caller client = new Caller(server.hostAndPort())) {
+      server.readRows().always(Script.start().messages(endless(1_000)));
+      Caller.Call unread = client.readRows(0);
+      ScriptedCall seen = server.readRows().awaitCall(1);
+      seen.awaitBytesPushed(Caller.WINDOW);
+      client.ping();
+      client.ping();
+      assertThat(seen.bytesPushed()).isEqualTo(Caller.WINDOW);
+      assertThat(server.connections().get(0).bytesPushed()).isEqualTo(Caller.WINDOW + 2 * 5);
+      unread.call.request(1_000);
+      seen.awaitBytesPushed(Caller.WINDOW + 500_000);
+      assertThat(server.connections().get(0).windowUpdatesReceived()).isPositive();
+      unread.call.cancel("enough", null);
+      server.awaitOpenStreams(0);
+    }
+  }
+
+  @Test
+  @DisplayName("calls beyond maxConcurrentStreams do not arrive until one ends")
+  void maxConcurrentStreams() throws Exception {
+    try (ScriptedBigtable server = ScriptedBigtable.builder().maxConcurrentStreams(2).start();
+        Caller client = new Caller(server.hostAndPort())) {
+      client.ping(); // from here on the client knows the limit
+      Gate gate = new Gate();
+      server.readRows().always(Script.start().headers().hold(gate).rows("a").ok());
+      List<Caller.Call> calls = new ArrayList<>();
+      for (int i = 0; i < 5; i++) {
+        calls.add(client.readRows(2));
+      }
+      gate.awaitHeld(2);
+      assertThat(server.readRows().calls()).hasSize(2);
+      gate.open();
+      for (Caller.Call call : calls) {
+        assertThat(call.awaitCode()).isEqualTo(Status.Code.OK);
+      }
+      assertThat(server.connections()).hasSize(1);
+      assertThat(server.connections().get(0).peakStreams()).isEqualTo(2);
+    }
+  }
+
+  @Test
+  @DisplayName("frames may come late, after the client's reset, and the connection lives")
+  void lateFrames() throws Exception {
+    try (ScriptedBigtable server = ScriptedBigtable.start();
+        Caller client = new Caller(server.hostAndPort())) {
+      Script late = Script.start().headers().rows("late", "later").rows("latest").ok();
+      server.readRows().next(Script.start().whenReset(late).silence());
+      Script lateData =
+          Script.start().rows("late").message(Rows.message(Rows.wideRow("wide", 10, 1_000)));
+      server.readRows().next(Script.start().whenReset(lateData).headers());
+      for (int i = 1; i <= 2; i++) {
+        Caller.Call call = client.readRows(5);
+        ScriptedCall seen = server.readRows().awaitCall(i);
+        long before = server.connections().get(0).bytesPushed();
+        call.call.cancel("enough", null);
+        seen.awaitEnd(End.RESET_BY_CLIENT);
+        eventually("late bytes left", () -> server.connections().get(0).bytesPushed() > before);
+        client.ping();
+        assertThat(call.messages).isEmpty();
+      }
+      assertThat(server.connections()).hasSize(1);
+      assertThat(server.goAwaysReceived()).isZero();
+      assertThat(server.resetsReceived())
+          .as("grpc-java resets again what comes late")
+          .isGreaterThanOrEqualTo(2);
+    }
+  }
+
+  @Test
+  @DisplayName(
+      "hundreds of streams are cancelled at once and the connection lives; with maxResets it does not")
+  void manyResets() throws Exception {
+    try (ScriptedBigtable server = ScriptedBigtable.start();
+        Caller client = new Caller(server.hostAndPort())) {
+      cancelMany(server, client, 600);
+      server.awaitOpenStreams(0);
+      client.ping();
+      assertThat(server.resetsReceived()).isEqualTo(600);
+      assertThat(server.connections()).hasSize(1);
+    }
+    try (ScriptedBigtable server = ScriptedBigtable.builder().maxResets(200, 30).start();
+        Caller client = new Caller(server.hostAndPort())) {
+      cancelMany(server, client, 600);
+      eventually("the first connection is closed", () -> !server.connections().get(0).isOpen());
+    }
+  }
+
+  private static void cancelMany(ScriptedBigtable server, Caller client, int calls) {
+    server.readRows().always(Script.start().headers());
+    List<Caller.Call> open = new ArrayList<>();
+    for (int i = 0; i < calls; i++) {
+      open.add(client.readRows(1));
+    }
+    server.awaitOpenStreams(calls);
+    open.forEach(call -> call.call.cancel("enough", null));
+  }
+
+  @Test
+  @DisplayName("PINGs are counted, answered, and left unanswered where a test wants that")
+  void pings() throws Exception {
+    try (ScriptedBigtable answering = ScriptedBigtable.start();
+        ScriptedBigtable mute = ScriptedBigtable.builder().answerPings(false).start()) {
+      assertThat(pingAcked(answering)).isTrue();
+      assertThat(answering.pingsReceived()).isEqualTo(1);
+      assertThat(pingAcked(mute)).isFalse();
+      assertThat(mute.pingsReceived()).isEqualTo(1);
+    }
+  }
+
+  /**
+   * HTTP/2 by hand: preface, empty SETTINGS, PING; then frames are read until a PING's ack or a
+   * second of nothing.
+   */
+  private static boolean pingAcked(ScriptedBigtable server) throws IOException {
+    try (Socket socket = new Socket("127.0.0.1", server.port())) {
+      socket.setSoTimeout(500);
+      OutputStream out = socket.getOutputStream();
+      out.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+      out.write(new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0});
+      out.write(new byte[] {0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8});
+      DataInputStream in = new DataInputStream(socket.getInputStream());
+      while (true) {
+        int length = in.readUnsignedByte() << 16 | in.readUnsignedShort();
+        int type = in.readUnsignedByte();
+        int flags = in.readUnsignedByte();
+        in.readInt();
+        in.skipNBytes(length);
+        if (type == 6 && flags == 1) {
+          return true;
+        }
+      }
+    } catch (SocketTimeoutException nothing) {
+      return false;
+    }
+  }
+
+  @Test
+  @DisplayName("a row that is begun, taken back and sent again is sent as scripted")
+  void resetRow() throws Exception {
+    try (ScriptedBigtable server = ScriptedBigtable.start();
+        Caller client = new Caller(server.hostAndPort())) {
+      server
+          .readRows()
+          .always(
+              Script.start().chunks(Rows.begun("a", "1"), Rows.reset(), Rows.row("a", "2")).ok());
+      Caller.Call call = client.readRows(2);
+      assertThat(call.awaitCode()).isEqualTo(Status.Code.OK);
+      assertThat(call.messages.get(0).getChunks(0).getCommitRow()).isFalse();
+      assertThat(call.messages.get(0).getChunks(1).getResetRow()).isTrue();
+      assertThat(call.messages.get(0).getChunks(2).getCommitRow()).isTrue();
+    }
+  }
+}
