@@ -68,10 +68,18 @@ record GapTimeout(long gap, @Nullable String operation) {
   /**
    * The subscription. A wait begins where downstream asks while it has all it asked for, or when it
    * is done with an item and has asked for more. One timer runs while a wait may be under way: it
-   * looks at when the wait began and sleeps on for what is left, so that an item costs a reading of
-   * the clock and no timer.
+   * looks at when the wait began and sleeps on for what is left, so that an item costs no timer.
+   *
+   * <p>Where many items come between two looks, items do not read the clock either. The timer looks
+   * more often then, and takes the time of its look for that of the last item.
    */
   private static final class Watched<T> extends GuardedSubscriber<T> implements Runnable {
+    /** Items between two looks from which on the clock is read by the looks alone. */
+    private static final int FAST = 1_024;
+
+    /** Looks in one gap while items come fast: the error may be two of them late. */
+    private static final int LOOKS = 16;
+
     private static final VarHandle DEMAND;
     private static final VarHandle RUNNING;
 
@@ -104,6 +112,15 @@ record GapTimeout(long gap, @Nullable String operation) {
 
     private volatile boolean running;
 
+    /** Items come fast: they do not read the clock. */
+    private volatile boolean fast;
+
+    /** What had been received at the last look; the timer's own. */
+    private volatile long seen;
+
+    /** When the timer last looked while items came fast; its own. */
+    private volatile long lookedAt;
+
     Watched(CoreSubscriber<? super T> actual, GapTimeout timeout, Scannable source) {
       this(actual, actual.currentContext(), timeout, source);
     }
@@ -116,6 +133,7 @@ record GapTimeout(long gap, @Nullable String operation) {
       this.scheduler = Deadlines.current(context).scheduler();
       this.handedOnAt = now();
       this.askedAt = handedOnAt;
+      this.lookedAt = handedOnAt;
     }
 
     @Override
@@ -143,7 +161,9 @@ record GapTimeout(long gap, @Nullable String operation) {
 
     @Override
     void handedOn() {
-      handedOnAt = now();
+      if (!fast) {
+        handedOnAt = now();
+      }
     }
 
     @Override
@@ -162,13 +182,24 @@ record GapTimeout(long gap, @Nullable String operation) {
           return;
         }
       }
-      if (isEmitting()) {
-        sleep(timeout.gap);
+      long count = received;
+      boolean emitting = isEmitting();
+      boolean wasFast = fast;
+      boolean isFast = count - seen >= FAST;
+      fast = isFast;
+      seen = count;
+      long now = now(); // after fast was written: an item that reads the old value is older
+      if (isFast || wasFast) {
+        lookedAt = now;
+      }
+      if (isFast) {
+        sleep(Math.max(1, timeout.gap / LOOKS));
         return;
       }
-      long now = now();
-      long waited = Math.min(now - askedAt, now - handedOnAt);
-      if (waited < timeout.gap) {
+      long waited = Math.min(now - lookedAt, Math.min(now - askedAt, now - handedOnAt));
+      if (emitting) {
+        sleep(timeout.gap);
+      } else if (waited < timeout.gap) {
         sleep(timeout.gap - waited);
       } else {
         String name = Bound.name(timeout.operation, source);

@@ -197,6 +197,32 @@ class GapTimeoutTest {
     }
 
     @Test
+    @DisplayName("DL-6 items that come fast do not read the clock, and silence after them is seen")
+    void fastItems() {
+      TestPublisher<Integer> source = TestPublisher.create();
+      Recorder<Integer> recorder = new Recorder<>(Long.MAX_VALUE, onClock);
+      source.flux().transform(Deadlines.gapTimeout(GAP)).subscribe(recorder);
+      for (int i = 0; i < 50_000; i++) {
+        source.next(i);
+        pass(Duration.ofNanos(200_000));
+      }
+      assertThat(recorder.items).hasSize(50_000);
+      assertThat(clock.readings())
+          .isLessThan(26_000); // of the first gap, when it was not known yet
+      assertThat(clock.scheduled()).isLessThan(25);
+      pass(GAP.dividedBy(32)); // a last item at any place between two looks
+      source.next(1);
+      for (int i = 0; i < 100; i++) {
+        assertThat(recorder.ends).isEmpty();
+        pass(GAP.minusNanos(1).dividedBy(100));
+      }
+      assertThat(recorder.ends).isEmpty();
+      pass(GAP.dividedBy(8).plusMillis(1));
+      assertThat(recorder.ends).singleElement().isInstanceOf(GapTimeoutException.class);
+      assertThat(clock.pending()).isZero();
+    }
+
+    @Test
     @DisplayName("DL-6 completed, failed and cancelled sequences leave no timer")
     void nothingLeft() {
       TestPublisher<Integer> source = TestPublisher.create();

@@ -5,6 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import reactor.core.Disposable;
 import reactor.core.Disposables;
@@ -17,6 +18,7 @@ import reactor.core.scheduler.Scheduler;
 final class ManualScheduler implements Scheduler {
   private final AtomicLong now = new AtomicLong(Long.MAX_VALUE - 1_000); // about to overflow
   private final List<Timer> pending = new ArrayList<>();
+  private final AtomicInteger readings = new AtomicInteger();
   private int scheduled;
   private boolean refusing;
 
@@ -53,6 +55,11 @@ final class ManualScheduler implements Scheduler {
   /** Timers that are neither fired nor cancelled. */
   synchronized int pending() {
     return pending.size();
+  }
+
+  /** How often the clock was read. */
+  int readings() {
+    return readings.get();
   }
 
   /** Timers that were ever started. */
@@ -92,6 +99,7 @@ final class ManualScheduler implements Scheduler {
 
   @Override
   public long now(TimeUnit unit) {
+    readings.incrementAndGet();
     return unit.convert(now.get(), TimeUnit.NANOSECONDS);
   }
 

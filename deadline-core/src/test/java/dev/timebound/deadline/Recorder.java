@@ -1,5 +1,7 @@
 package dev.timebound.deadline;
 
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -11,8 +13,8 @@ import reactor.util.context.Context;
 
 /** A subscriber that records what it gets and notices signals that overlap or follow an end. */
 final class Recorder<T> implements CoreSubscriber<T> {
-  final List<T> items = new CopyOnWriteArrayList<>();
-  final List<Object> ends = new CopyOnWriteArrayList<>();
+  final List<T> items = Collections.synchronizedList(new ArrayList<>());
+  final List<Object> ends = Collections.synchronizedList(new ArrayList<>());
   final List<String> faults = new CopyOnWriteArrayList<>();
   private final AtomicInteger inside = new AtomicInteger();
   private final long initialDemand;
