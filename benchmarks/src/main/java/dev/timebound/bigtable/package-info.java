@@ -1,0 +1,4 @@
+@NullMarked
+package dev.timebound.bigtable;
+
+import org.jspecify.annotations.NullMarked;
