@@ -62,12 +62,12 @@ final class BigtableStatuses {
     NO_TOKEN_NOW(
         null,
         true,
-        end -> is(end, Code.UNAVAILABLE) && begins(end, "Credentials failed to obtain metadata")),
+        end -> own(end, Code.UNAVAILABLE) && begins(end, "Credentials failed to obtain metadata")),
     NO_TOKEN(
         null,
         false,
         end ->
-            is(end, Code.UNAUTHENTICATED)
+            own(end, Code.UNAUTHENTICATED)
                 && (begins(end, "Failed computing credential metadata")
                     || begins(end, "Failed to convert credential metadata"))),
     /** Found by either side; the same message would come again. */
@@ -80,38 +80,40 @@ final class BigtableStatuses {
     GOAWAY(
         FailureKind.CONNECTION,
         true,
-        end -> FROM_HTTP2.contains(end.status().getCode()) && has(end, "goaway")),
+        end ->
+            !end.isAnswered() && FROM_HTTP2.contains(end.status().getCode()) && has(end, "goaway")),
     RESET(
         FailureKind.CONNECTION,
         true,
-        end ->
-            (is(end, Code.INTERNAL) || is(end, Code.CANCELLED))
-                && (has(end, "rst_stream") || has(end, "rst stream"))),
+        end -> (own(end, Code.INTERNAL) || own(end, Code.CANCELLED)) && tellsOfReset(end)),
+    /** The server lives, and tells of a reset behind it. */
+    RESET_BEHIND_SERVER(
+        FailureKind.OVERLOAD, true, end -> is(end, Code.INTERNAL) && tellsOfReset(end)),
     /** The response stops short, without trailers or within a message. */
     CUT_SHORT(
         FailureKind.CONNECTION,
         true,
         end ->
-            is(end, Code.INTERNAL)
+            own(end, Code.INTERNAL)
                 && (begins(end, "Received unexpected EOS on")
                     || begins(end, "Encountered end-of-stream mid-frame"))),
     CONNECTION_BROKE(
         FailureKind.CONNECTION,
         true,
         end ->
-            (is(end, Code.INTERNAL) && begins(end, "http2 exception"))
-                || (is(end, Code.UNKNOWN) && begins(end, "channel closed"))),
+            (own(end, Code.INTERNAL) && begins(end, "http2 exception"))
+                || (own(end, Code.UNKNOWN) && begins(end, "channel closed"))),
     /** Dropped before it went out: no server has seen it, whatever the transport calls it. */
     UNSENT(
         FailureKind.CONNECTION,
         true,
         end ->
-            !end.sent()
+            end.reach() == CallEnd.Reach.UNSENT
                 && (is(end, Code.INTERNAL) || is(end, Code.UNKNOWN) || is(end, Code.CANCELLED))),
     HTTP_TOO_MANY_REQUESTS(
         FailureKind.OVERLOAD,
         true,
-        end -> is(end, Code.UNAVAILABLE) && begins(end, "HTTP status code 429")),
+        end -> own(end, Code.UNAVAILABLE) && begins(end, "HTTP status code 429")),
     UNAVAILABLE(FailureKind.CONNECTION, true, end -> is(end, Code.UNAVAILABLE)),
     RESOURCE_EXHAUSTED(FailureKind.OVERLOAD, false, end -> is(end, Code.RESOURCE_EXHAUSTED)),
     /** The server's own, or made of a bare HTTP 400. */
@@ -155,12 +157,9 @@ final class BigtableStatuses {
   /** For the pool: what a call's end says of its channel. */
   static @Nullable FailureKind kind(EndedCall call) {
     boolean late = call.callersDeadline() && call.status().getCode() == Code.DEADLINE_EXCEEDED;
-    return line(new CallEnd(
-            call.status(),
-            call.trailers(),
-            late ? CallEnd.EndedBy.CALLER_DEADLINE : CallEnd.EndedBy.PEER,
-            call.sent()))
-        .kind;
+    CallEnd.EndedBy by = late ? CallEnd.EndedBy.CALLER_DEADLINE : CallEnd.EndedBy.PEER;
+    CallEnd.Reach reach = call.answered() ? CallEnd.Reach.ANSWERED : reach(call.sent());
+    return line(new CallEnd(call.status(), call.trailers(), by, reach)).kind;
   }
 
   /**
@@ -170,8 +169,12 @@ final class BigtableStatuses {
    */
   static @Nullable Verdict of(Throwable failure, CallEnd.EndedBy endedBy, boolean sent) {
     return failure instanceof StatusRuntimeException e
-        ? of(new CallEnd(e.getStatus(), e.getTrailers(), endedBy, sent))
+        ? of(new CallEnd(e.getStatus(), e.getTrailers(), endedBy, reach(sent)))
         : null;
+  }
+
+  private static CallEnd.Reach reach(boolean sent) {
+    return sent ? CallEnd.Reach.SENT : CallEnd.Reach.UNSENT;
   }
 
   private static Line line(CallEnd end) {
@@ -228,6 +231,15 @@ final class BigtableStatuses {
 
   private static boolean is(CallEnd end, Code code) {
     return end.status().getCode() == code;
+  }
+
+  /** A code that this side made up, as far as is known. */
+  private static boolean own(CallEnd end, Code code) {
+    return is(end, code) && !end.isAnswered();
+  }
+
+  private static boolean tellsOfReset(CallEnd end) {
+    return has(end, "rst_stream") || has(end, "rst stream");
   }
 
   private static boolean begins(CallEnd end, String text) {

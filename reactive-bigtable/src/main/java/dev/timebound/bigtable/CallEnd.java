@@ -8,9 +8,18 @@ import org.jspecify.annotations.Nullable;
  * How one attempt ended without success: what gRPC says of it, and what only the call path knows.
  *
  * @param trailers null where none came
- * @param sent whether the request's headers had gone out
  */
-record CallEnd(Status status, @Nullable Metadata trailers, EndedBy endedBy, boolean sent) {
+record CallEnd(Status status, @Nullable Metadata trailers, EndedBy endedBy, Reach reach) {
+
+  /** How far the attempt had come. */
+  enum Reach {
+    /** The request's headers had not gone out: no server has seen it. */
+    UNSENT,
+    /** It went out; where the status came from is not known, or it was made on this side. */
+    SENT,
+    /** The status is the server's own, from its trailers. */
+    ANSWERED
+  }
 
   /** Who ended the attempt; the status code alone does not tell. */
   enum EndedBy {
@@ -26,8 +35,7 @@ record CallEnd(Status status, @Nullable Metadata trailers, EndedBy endedBy, bool
     GAP_TIMEOUT
   }
 
-  /** An attempt ended by the other side, its request sent. */
-  static CallEnd byPeer(Status status, @Nullable Metadata trailers) {
-    return new CallEnd(status, trailers, EndedBy.PEER, true);
+  boolean isAnswered() {
+    return reach == Reach.ANSWERED;
   }
 }

@@ -10,6 +10,8 @@ import com.google.rpc.RetryInfo;
 import dev.timebound.bigtable.BigtableStatuses.Line;
 import dev.timebound.bigtable.BigtableStatuses.Verdict;
 import dev.timebound.bigtable.CallEnd.EndedBy;
+import dev.timebound.bigtable.CallEnd.Reach;
+import dev.timebound.grpc.EndedCall;
 import dev.timebound.health.FailureKind;
 import dev.timebound.health.QuarantinedException;
 import io.grpc.Metadata;
@@ -46,24 +48,33 @@ class BigtableStatusesTest {
           + end.status().getCode()
           + (text == null ? "" : " \"" + text.replace('\n', ' ') + '"')
           + (end.endedBy() == EndedBy.PEER ? "" : " by " + end.endedBy())
-          + (end.sent() ? "" : " unsent");
+          + (end.reach() == Reach.SENT ? "" : " " + end.reach());
     }
   }
 
+  private static CallEnd byPeer(Status status, @Nullable Metadata trailers) {
+    return new CallEnd(status, trailers, EndedBy.PEER, Reach.SENT);
+  }
+
+  private static CallEnd answered(Code code, String text) {
+    return new CallEnd(
+        code.toStatus().withDescription(text), new Metadata(), EndedBy.PEER, Reach.ANSWERED);
+  }
+
   private static CallEnd peer(Code code, String text) {
-    return CallEnd.byPeer(code.toStatus().withDescription(text), new Metadata());
+    return byPeer(code.toStatus().withDescription(text), new Metadata());
   }
 
   private static CallEnd peer(Code code) {
-    return CallEnd.byPeer(code.toStatus(), null);
+    return byPeer(code.toStatus(), null);
   }
 
   private static CallEnd own(Code code, EndedBy by) {
-    return new CallEnd(code.toStatus(), null, by, true);
+    return new CallEnd(code.toStatus(), null, by, Reach.SENT);
   }
 
   private static CallEnd unsent(Code code, String text) {
-    return new CallEnd(code.toStatus().withDescription(text), null, EndedBy.PEER, false);
+    return new CallEnd(code.toStatus().withDescription(text), null, EndedBy.PEER, Reach.UNSENT);
   }
 
   /** As grpc-java's transport puts it, in the version under test. */
@@ -77,7 +88,7 @@ class BigtableStatusesTest {
   }
 
   private static CallEnd http(int code) {
-    return CallEnd.byPeer(
+    return byPeer(
         GrpcUtil.httpStatusToGrpcStatus(code).augmentDescription("invalid content-type: text/html"),
         new Metadata());
   }
@@ -214,7 +225,22 @@ class BigtableStatusesTest {
         new Case(http(403), Line.OTHER, ANSWER, false),
         new Case(http(404), Line.OTHER, ANSWER, false),
         new Case(http(500), Line.OTHER, ANSWER, false),
-        // the server's own
+        // the server's own: the transport's words in its mouth do not make it the transport's
+        new Case(
+            answered(Code.INTERNAL, "Received RST_STREAM with error code 2"),
+            Line.RESET_BEHIND_SERVER,
+            OVERLOAD,
+            true),
+        new Case(answered(Code.CANCELLED, "rst stream"), Line.CANCELLED, CONNECTION, true),
+        new Case(
+            answered(Code.RESOURCE_EXHAUSTED, "goaway"), Line.RESOURCE_EXHAUSTED, OVERLOAD, false),
+        new Case(answered(Code.INTERNAL, "http2 exception"), Line.INTERNAL, OVERLOAD, false),
+        new Case(answered(Code.UNKNOWN, "channel closed"), Line.OTHER, ANSWER, false),
+        new Case(
+            answered(Code.UNAUTHENTICATED, "Failed computing credential metadata"),
+            Line.OTHER,
+            ANSWER,
+            false),
         new Case(peer(Code.UNAVAILABLE), Line.UNAVAILABLE, CONNECTION, true),
         new Case(peer(Code.RESOURCE_EXHAUSTED), Line.RESOURCE_EXHAUSTED, OVERLOAD, false),
         new Case(peer(Code.INTERNAL), Line.INTERNAL, OVERLOAD, false),
@@ -239,7 +265,7 @@ class BigtableStatusesTest {
     for (int i = 0; i < wraps; i++) {
       cause = new IOException("wrapped", cause);
     }
-    return CallEnd.byPeer(Status.UNAVAILABLE.withCause(cause), null);
+    return byPeer(Status.UNAVAILABLE.withCause(cause), null);
   }
 
   @ParameterizedTest(name = "{0}")
@@ -269,10 +295,38 @@ class BigtableStatusesTest {
   }
 
   @Test
+  @DisplayName("HE-2a the pool's face of the table: the same lines, the caller's deadline aside")
+  void pool() {
+    Metadata none = new Metadata();
+    Status reset = rst(Http2Error.INTERNAL_ERROR).status();
+    Status late = Status.DEADLINE_EXCEEDED;
+
+    assertThat(BigtableStatuses.kind(new EndedCall(reset, none, true, false, false)))
+        .isEqualTo(CONNECTION);
+    assertThat(BigtableStatuses.kind(new EndedCall(reset, none, true, true, false)))
+        .isEqualTo(OVERLOAD);
+    assertThat(BigtableStatuses.kind(new EndedCall(Status.UNKNOWN, none, false, false, false)))
+        .isEqualTo(CONNECTION);
+    assertThat(BigtableStatuses.kind(new EndedCall(late, none, true, true, false)))
+        .isEqualTo(CONNECTION);
+    assertThat(BigtableStatuses.kind(new EndedCall(late, none, true, true, true))).isNull();
+    assertThat(BigtableStatuses.kind(new EndedCall(Status.UNAVAILABLE, none, true, true, true)))
+        .isEqualTo(CONNECTION);
+  }
+
+  @Test
+  @DisplayName("an error that is no status has no line")
+  void noStatus() {
+    assertThat(BigtableStatuses.of(new IllegalStateException(), EndedBy.PEER, true)).isNull();
+    assertThat(BigtableStatuses.of(Status.ABORTED.asRuntimeException(), EndedBy.PEER, true))
+        .isEqualTo(new Verdict(Line.ABORTED, ANSWER, true, null));
+  }
+
+  @Test
   @DisplayName("a success is no failure")
   void ok() {
     assertThatIllegalArgumentException()
-        .isThrownBy(() -> BigtableStatuses.of(CallEnd.byPeer(Status.OK, null)));
+        .isThrownBy(() -> BigtableStatuses.of(byPeer(Status.OK, null)));
   }
 
   @Nested
@@ -304,7 +358,7 @@ class BigtableStatusesTest {
     void inDetails() {
       Verdict verdict =
           BigtableStatuses.of(
-              CallEnd.byPeer(
+              byPeer(
                   Status.FAILED_PRECONDITION,
                   details(DebugInfo.getDefaultInstance(), info(1, 500_000_000))));
 
@@ -316,7 +370,7 @@ class BigtableStatusesTest {
     void ownTrailer() {
       Verdict verdict =
           BigtableStatuses.of(
-              CallEnd.byPeer(
+              byPeer(
                   Status.RESOURCE_EXHAUSTED,
                   trailers("google.rpc.retryinfo-bin", info(0, 7).toByteArray())));
 
@@ -348,7 +402,7 @@ class BigtableStatusesTest {
     @DisplayName("never brings back what the caller has given up")
     void notForTheCaller() {
       for (EndedBy by : new EndedBy[] {EndedBy.CALLER_CANCEL, EndedBy.CALLER_DEADLINE}) {
-        CallEnd end = new CallEnd(Status.UNAVAILABLE, details(info(1, 0)), by, true);
+        CallEnd end = new CallEnd(Status.UNAVAILABLE, details(info(1, 0)), by, Reach.SENT);
 
         assertThat(BigtableStatuses.of(end).retryable()).isFalse();
         assertThat(BigtableStatuses.of(end).retryDelay()).isNull();
