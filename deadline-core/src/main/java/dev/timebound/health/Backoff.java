@@ -25,10 +25,10 @@ final class Backoff {
   }
 
   /**
-   * @param attempt from 1
+   * @param attempt how many have counted, 0 as 1
    */
   long nanos(int attempt, int member, int probe) {
-    double base = Math.min(interval.apply(Math.min(attempt, 32)), ceilingMillis);
+    double base = Math.min(interval.apply(Math.max(1, Math.min(attempt, 32))), ceilingMillis);
     double jitter = Mix.unit(seed ^ ((long) member << 32 | probe)) * JITTER;
     return (long) (base * (1 + jitter) * 1_000_000);
   }

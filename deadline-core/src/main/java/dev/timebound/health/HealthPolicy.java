@@ -130,9 +130,9 @@ public final class HealthPolicy {
 
     /**
      * How long from the start of one probe of a member to the start of the next: {@code first},
-     * then doubled each time up to {@code max}, with up to 20% of jitter on top, never more than
-     * {@code max}. Never two probes of one member at once. Default 1 s and 10 s; the same value
-     * twice means no backing off.
+     * then doubled each time up to {@code max}, with up to 20% of jitter on top; near {@code max}
+     * the jitter takes away in its place, so that {@code max} is never passed. Never two probes of
+     * one member at once. Default 1 s and 10 s; the same value twice means no backing off.
      *
      * @param first {@code >= 10 ms}
      * @param max {@code >= first}

@@ -236,8 +236,9 @@ final class Machine {
     MemberState.Probe p = m.probe();
     boolean counts = e.outcome() != ProbeOutcome.NOT_SENT;
     int attempt = counts ? p.attempt() + 1 : p.attempt();
-    long pause = backoff.nanos(Math.max(1, attempt), m.id(), p.last());
-    m = m.withProbe(p.ended(attempt, p.startedAt() + pause));
+    // one that could not be sent may have waited for that long already
+    long from = counts ? p.startedAt() : t.now;
+    m = m.withProbe(p.ended(attempt, from + backoff.nanos(attempt, m.id(), p.last())));
     m =
         switch (e.outcome()) {
           case ANSWERED -> answered(t, m);
@@ -275,6 +276,11 @@ final class Machine {
   private MemberState quarantine(Turn t, MemberState m, HealthReason reason, String figure) {
     MemberStatus from = m.status();
     m = m.quarantined(t.now + policy.cooldownNanos);
+    MemberState.Probe p = m.probe();
+    if (p.attempt() > 1) {
+      // it backed off as a suspect: the way back starts anew
+      m = m.withProbe(p.ended(1, p.startedAt() + backoff.nanos(1, m.id(), p.last())));
+    }
     t.changed(m, from, reason, figure);
     t.effect(new Effect.FailClaims(m.id(), figure));
     return m;
@@ -342,7 +348,7 @@ final class Machine {
     m = m.leaving().withPenaltyUntil(NEVER);
     // a probe under way still decides over its open claims; one that is out has none to decide over
     boolean watched = m.status() == SUSPECT || m.probe().running() != 0;
-    t.put(watched ? m : m.withStatus(HEALTHY));
+    t.put(m.withStatus(watched ? SUSPECT : HEALTHY));
   }
 
   private static MemberState change(

@@ -13,7 +13,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class OpenClaims<C> {
   private static final int FIRST = 16;
-  private static final int TRIES = 8;
 
   /** Cells in which claims stand, biggest block first. */
   static final class Block<C> {
@@ -38,25 +37,32 @@ final class OpenClaims<C> {
 
   private volatile Block<C> head = new Block<>(FIRST, null);
 
+  /** Claims end about in the order they began: going round finds a free cell at once. Racy. */
+  private int next;
+
   /**
    * Adds; {@code place} is told where.
    *
-   * @param hint spreads adders over the cells; any value
+   * @param count about how many there are, this one included: keeps half of the cells free, so that
+   *     one is found at the first try or soon
    */
-  void add(C claim, int hint, Place<C> place) {
+  void add(C claim, int count, Place<C> place) {
     while (true) {
       Block<C> top = head;
-      int mask = top.cells.length() - 1;
-      for (int i = 0; i < TRIES; i++) {
-        int at = (hint + i) & mask;
-        if (top.cells.get(at) == null) {
-          place.at(top, at);
-          if (top.cells.compareAndSet(at, null, claim)) {
-            return;
+      int size = top.cells.length();
+      if (count <= size / 2) {
+        int start = next++;
+        for (int i = 0; i < size; i++) {
+          int at = (start + i) & (size - 1);
+          if (top.cells.get(at) == null) {
+            place.at(top, at);
+            if (top.cells.compareAndSet(at, null, claim)) {
+              return;
+            }
           }
         }
       }
-      HEAD.compareAndSet(this, top, new Block<>(top.cells.length() * 2, top));
+      HEAD.compareAndSet(this, top, new Block<>(size * 2, top));
     }
   }
 

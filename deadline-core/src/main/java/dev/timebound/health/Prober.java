@@ -40,7 +40,16 @@ final class Prober<M extends Member> {
         () ->
             probe.replace(
                 run.subscribe(
-                    outcome -> signal.accept(new Signal.ProbeEnded(slot.id, number, outcome)))));
+                    outcome -> signal.accept(new Signal.ProbeEnded(slot.id, number, outcome)),
+                    // the Scheduler refused a timer, say
+                    e ->
+                        signal.accept(
+                            new Signal.ProbeEnded(slot.id, number, ProbeOutcome.NOT_SENT)))));
+  }
+
+  /** It told its outcome. */
+  void ended(int id) {
+    running.remove(id);
   }
 
   void cancel(int id) {
@@ -74,8 +83,11 @@ final class Prober<M extends Member> {
         .timeout(policy.probeLimit(), overdue, scheduler);
   }
 
-  /** Ends all of them; from the drain, or when nothing drains any more. */
+  /** Ends all of them. */
   void close() {
-    running.values().forEach(Disposable::dispose);
+    for (Disposable probe : running.values()) {
+      hands.accept(probe::dispose);
+    }
+    running.clear();
   }
 }

@@ -101,7 +101,7 @@ final class Sampler<M extends Member> {
     for (Slot<M> slot : slots.get()) {
       slot.claims.visit(
           claim -> {
-            if (claim.wait != 0) {
+            if (claim.wait != 0 && !claim.isEnded()) {
               start();
             }
           });
@@ -126,7 +126,7 @@ final class Sampler<M extends Member> {
         claim.seenWait = wait;
         claim.seenAt = now;
       }
-      if (wait != 0 && (since == Clock.NEVER || claim.seenAt < since)) {
+      if (wait != 0 && !claim.isEnded() && (since == Clock.NEVER || claim.seenAt < since)) {
         since = claim.seenAt;
       }
     }

@@ -1,7 +1,9 @@
 package dev.timebound.health;
 
 import java.util.ArrayList;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** A group's members by what a pick may do with them. Immutable; replaced at each change. */
@@ -14,10 +16,14 @@ final class Snapshot<M extends Member> {
 
   final Slot<M>[] halfOpen;
 
+  private final Map<Member, Slot<M>> byMember;
+
   Snapshot(List<Slot<M>> slots) {
+    byMember = new IdentityHashMap<>(slots.size());
     List<Slot<M>> in = new ArrayList<>(slots.size());
     List<Slot<M>> trials = new ArrayList<>(0);
     for (Slot<M> s : slots) {
+      byMember.put(s.member, s);
       MemberStatus status = s.status;
       if (status == MemberStatus.HALF_OPEN) {
         trials.add(s);
@@ -40,12 +46,7 @@ final class Snapshot<M extends Member> {
   }
 
   @Nullable Slot<M> slotOf(Member member) {
-    for (Slot<M> s : all) {
-      if (s.member == member) {
-        return s;
-      }
-    }
-    return null;
+    return byMember.get(member);
   }
 
   @SuppressWarnings({"unchecked", "rawtypes"}) // an array of a generic class is made raw

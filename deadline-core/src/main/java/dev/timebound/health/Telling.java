@@ -14,6 +14,7 @@ final class Telling {
 
   private final Sinks.Many<HealthEvent> sink = Sinks.many().multicast().directBestEffort();
   private final Flux<HealthEvent> events;
+  private final Serial<Runnable> emissions = new Serial<>(Runnable::run);
   private final Meters meters;
 
   Telling(Scheduler scheduler, Meters meters) {
@@ -31,16 +32,20 @@ final class Telling {
   }
 
   void changed(HealthEvent e) {
+    // groups tell from workers of their own, a sink wants one at a time; what runs in it only
+    // queues
+    emissions.offer(() -> sink.tryEmitNext(e));
     if (e.from() == MemberStatus.QUARANTINED || e.to() == MemberStatus.QUARANTINED) {
       log.info("health {}/{}: {} -> {}, {}", e.group(), e.member(), e.from(), e.to(), e.figure());
     } else {
       log.debug("health {}/{}: {} -> {}, {}", e.group(), e.member(), e.from(), e.to(), e.figure());
     }
     meters.changed(e);
-    // groups tell from workers of their own; what runs in here only queues
-    while (sink.tryEmitNext(e) == Sinks.EmitResult.FAIL_NON_SERIALIZED) {
-      Thread.onSpinWait();
-    }
+  }
+
+  /** Whether anyone hears of penalties and probes. */
+  boolean counts() {
+    return meters != Meters.NONE;
   }
 
   void penalised(String group) {
@@ -60,9 +65,7 @@ final class Telling {
   }
 
   void close() {
-    while (sink.tryEmitComplete() == Sinks.EmitResult.FAIL_NON_SERIALIZED) {
-      Thread.onSpinWait();
-    }
+    emissions.offer(sink::tryEmitComplete);
     meters.close();
   }
 }

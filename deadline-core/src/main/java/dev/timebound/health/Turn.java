@@ -30,14 +30,17 @@ final class Turn {
   void put(MemberState m) {
     int i = index(m.id());
     if (i < 0) {
-      members.add(m);
+      members.add(-i - 1, m);
     } else {
       members.set(i, m);
     }
   }
 
   void remove(int id) {
-    members.removeIf(m -> m.id() == id);
+    int i = index(id);
+    if (i >= 0) {
+      members.remove(i);
+    }
   }
 
   /** As they are now: the loop over it may put. */
@@ -81,11 +84,6 @@ final class Turn {
   }
 
   private int index(int id) {
-    for (int i = 0; i < members.size(); i++) {
-      if (members.get(i).id() == id) {
-        return i;
-      }
-    }
-    return -1;
+    return GroupState.index(members, id);
   }
 }

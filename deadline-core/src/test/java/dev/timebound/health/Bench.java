@@ -1,6 +1,7 @@
 package dev.timebound.health;
 
 import static java.util.Objects.requireNonNull;
+import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -8,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import org.jspecify.annotations.Nullable;
 import reactor.test.scheduler.VirtualTimeScheduler;
 
 /** An engine with one group in virtual time, members m0 … and what came of them. */
@@ -16,6 +18,7 @@ final class Bench implements AutoCloseable {
   final HealthEngine engine = HealthEngine.builder().scheduler(time).seed(7).build();
   final HealthGroup<FakeMember> group;
   final List<FakeMember> members = new ArrayList<>();
+  final List<Claim<FakeMember>> claims = new ArrayList<>();
   final List<HealthEvent> events = new CopyOnWriteArrayList<>();
   final List<QuarantinedException> failed = new CopyOnWriteArrayList<>();
 
@@ -35,12 +38,16 @@ final class Bench implements AutoCloseable {
   /** A claim on that very member. */
   Claim<FakeMember> on(int i) {
     FakeMember m = m(i);
-    return requireNonNull(
-        group.inOrder(List.of(m), failed::add).next(), () -> "nothing given of " + m);
+    return kept(group.inOrder(List.of(m), failed::add).next());
   }
 
   Claim<FakeMember> pick() {
-    return requireNonNull(group.pick(m -> false, failed::add), "nothing picked");
+    return kept(group.pick(m -> false, failed::add));
+  }
+
+  Claim<FakeMember> kept(@Nullable Claim<FakeMember> claim) {
+    claims.add(requireNonNull(claim, "nothing given"));
+    return claim;
   }
 
   MemberStatus status(int i) {
@@ -76,17 +83,26 @@ final class Bench implements AutoCloseable {
         .toList();
   }
 
+  /** Where n picks went that were held all at once, then cancelled. */
   Map<String, Integer> picks(int n) {
     Map<String, Integer> count = new TreeMap<>();
+    List<Claim<FakeMember>> made = new ArrayList<>();
     for (int i = 0; i < n; i++) {
-      count.merge(pick().member().name(), 1, Integer::sum);
+      made.add(pick());
+      count.merge(made.get(i).member().name(), 1, Integer::sum);
     }
+    made.forEach(Claim::cancelled);
     return count;
   }
 
+  /** Ends what is open and looks whether anything is left. */
   @Override
   public void close() {
+    claims.forEach(Claim::cancelled);
+    assertThat(group.openClaims()).as("open claims").isZero();
+    assertThat(group.members()).allSatisfy(m -> assertThat(m.open()).isZero());
     engine.close();
+    assertThat(members).allSatisfy(m -> assertThat(m.running).as("probes of " + m).isZero());
     time.dispose();
   }
 }

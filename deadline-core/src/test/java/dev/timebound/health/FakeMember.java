@@ -12,6 +12,7 @@ final class FakeMember implements Member {
   int prepared;
   int probes;
   int cancelled;
+  int running;
   Supplier<Mono<Void>> prepare = Mono::empty;
   Supplier<Mono<ProbeAnswer>> answer;
   final List<Sinks.One<ProbeAnswer>> asked = new ArrayList<>();
@@ -54,7 +55,8 @@ final class FakeMember implements Member {
   @Override
   public Mono<ProbeAnswer> probe() {
     probes++;
-    return answer.get().doOnCancel(() -> cancelled++);
+    running++;
+    return answer.get().doOnCancel(() -> cancelled++).doFinally(end -> running--);
   }
 
   @Override

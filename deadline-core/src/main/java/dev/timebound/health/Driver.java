@@ -1,0 +1,271 @@
+package dev.timebound.health;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import reactor.core.Disposable;
+import reactor.core.Disposables;
+import reactor.core.Exceptions;
+import reactor.core.scheduler.Scheduler;
+
+/*
+ * The driver around the machine. Signals are serialised by a queue that the calling thread itself
+ * drains, so that what a report decides holds for the very next pick of the same thread. Nothing
+ * foreign runs there: fail handles, probes and listeners run on a worker of their own ("hands"),
+ * ticks and due times on another, so that a slow adapter does not hold up the engine's time.
+ */
+final class Driver<M extends Member> {
+  private static final Logger log = LoggerFactory.getLogger(HealthEngine.class);
+  private static final Object CLOSE = new Object();
+
+  private final String group;
+  private final HealthPolicy policy;
+  private final Clock clock;
+  private final Machine machine;
+  private final Telling telling;
+  private final Roster<M> roster;
+
+  /** Undoes what a claim holds, after it has ended. */
+  private final Consumer<OpenClaim<M>> release;
+
+  private final Scheduler.Worker time;
+  private final Scheduler.Worker hands;
+  private final Prober<M> prober;
+
+  /** Null where silence is no source of suspicion. */
+  private final @Nullable Sampler<M> sampler;
+
+  private final Serial<Object> signals = new Serial<>(this::take);
+  private volatile GroupState state = GroupState.EMPTY;
+  private volatile boolean closed;
+
+  // the drain's own
+  private long wakeAt = Long.MAX_VALUE;
+  private Disposable wakeTimer = Disposables.disposed();
+
+  Driver(
+      String group,
+      HealthPolicy policy,
+      EngineParts parts,
+      long seed,
+      Roster<M> roster,
+      Consumer<OpenClaim<M>> release) {
+    this.group = group;
+    this.policy = policy;
+    this.clock = parts.clock();
+    this.machine = new Machine(policy, new Backoff(policy.probeFirst, policy.probeMax, seed));
+    this.telling = parts.telling();
+    this.roster = roster;
+    this.release = release;
+    this.time = parts.scheduler().createWorker();
+    this.hands = parts.scheduler().createWorker();
+    this.prober = new Prober<>(policy, clock, parts.scheduler(), this::later, this::offer);
+    this.sampler =
+        policy.silenceNanos > 0
+            ? new Sampler<>(policy.silenceNanos, time, this::offer, roster::watched)
+            : null;
+  }
+
+  GroupState state() {
+    return state;
+  }
+
+  void someoneWaits() {
+    if (sampler != null) {
+      sampler.someoneWaits();
+    }
+  }
+
+  boolean isClosed() {
+    return closed;
+  }
+
+  /** Done by the time this returns, or by the thread that is at it right now. */
+  void signal(Signal signal) {
+    offer(signal);
+  }
+
+  /** What was decided is still carried out; nothing more is decided. */
+  void close() {
+    offer(CLOSE);
+  }
+
+  private void offer(Object signal) {
+    if (closed) {
+      return;
+    }
+    signals.offer(signal);
+  }
+
+  private void take(Object next) {
+    long now = clock.now();
+    if (closed) {
+      return;
+    }
+    if (next == CLOSE) {
+      shut();
+    } else if (next instanceof Signal signal) {
+      if (signal instanceof Signal.Wake) {
+        wakeAt = Long.MAX_VALUE;
+      }
+      step(signal, now);
+    } else if (sampler != null) {
+      try {
+        step(sampler.sample(now), now);
+      } finally {
+        sampler.next(state.hasSuspect());
+      }
+    }
+  }
+
+  private void step(Signal signal, long now) {
+    GroupState before = state;
+    Machine.Step step = machine.on(before, signal, now);
+    state = step.state();
+    boolean regroup = false;
+    for (MemberState m : step.state().members()) {
+      regroup |= project(before.get(m.id()), m);
+    }
+    if (regroup) {
+      roster.regroup();
+    }
+    for (Effect effect : step.effects()) {
+      perform(effect);
+    }
+    if (signal instanceof Signal.Drained d) {
+      roster.forget(d.id());
+    }
+    wakeBy(machine.nextWake(step.state(), now), now);
+  }
+
+  /** Copies what picks and reports need; true where the choice has changed. */
+  private boolean project(@Nullable MemberState was, MemberState is) {
+    Slot<M> slot = roster.get(is.id());
+    if (slot == null || was == is) {
+      return false;
+    }
+    if (was == null || was.penaltyUntil() != is.penaltyUntil()) {
+      slot.extra = is.penaltyUntil() == Clock.NEVER ? 0 : policy.penaltyWeight;
+    }
+    slot.watched = is.failures() > 0 || is.status() != MemberStatus.HEALTHY;
+    if (was == null || was.status() == is.status() || is.left()) {
+      return false;
+    }
+    slot.round = is.quarantines();
+    slot.status = is.status();
+    slot.trial = is.status() == MemberStatus.HALF_OPEN ? Slot.TRIAL_FREE : Slot.NO_TRIAL;
+    return true;
+  }
+
+  private void perform(Effect effect) {
+    Slot<M> slot = roster.get(effect.id());
+    if (slot == null) {
+      return;
+    }
+    if (effect instanceof Effect.Changed e) {
+      HealthEvent event =
+          new HealthEvent(group, e.name(), e.from(), e.to(), e.reason(), e.figure(), clock.wall());
+      later(() -> telling.changed(event));
+    } else if (effect instanceof Effect.FailClaims e) {
+      failClaims(slot, e.reason());
+    } else if (effect instanceof Effect.StartProbe e) {
+      prober.start(slot, e.number());
+    } else if (effect instanceof Effect.CancelProbe) {
+      prober.cancel(slot.id);
+    } else if (effect instanceof Effect.FreeTrial) {
+      slot.trial = Slot.TRIAL_FREE;
+    } else if (effect instanceof Effect.Penalised) {
+      if (telling.counts()) {
+        later(() -> telling.penalised(group));
+      }
+    } else if (effect instanceof Effect.Probed e) {
+      prober.ended(slot.id);
+      if (telling.counts()) {
+        later(() -> telling.probed(group, e.outcome()));
+      }
+    }
+  }
+
+  /** All are ended before the first is told. */
+  private void failClaims(Slot<M> slot, String reason) {
+    List<FailHandle> handles = new ArrayList<>();
+    slot.claims.visit(
+        claim -> {
+          FailHandle handle = claim.failHandle;
+          if (handle != null && claim.ends()) {
+            release.accept(claim);
+            handles.add(handle);
+          }
+        });
+    if (handles.isEmpty()) {
+      return;
+    }
+    surely(
+        () -> {
+          for (FailHandle handle : handles) {
+            guarded(() -> handle.fail(new QuarantinedException(group, slot.name, reason)));
+          }
+        });
+  }
+
+  private void wakeBy(long at, long now) {
+    if (at >= wakeAt) {
+      return;
+    }
+    wakeTimer.dispose();
+    wakeAt = at;
+    try {
+      wakeTimer = time.schedule(this::wake, Math.max(0, at - now), TimeUnit.NANOSECONDS);
+    } catch (RejectedExecutionException disposed) {
+      wakeTimer = Disposables.disposed();
+    }
+  }
+
+  private void wake() {
+    offer(new Signal.Wake());
+  }
+
+  /** Runs foreign code, where the Scheduler still takes it. */
+  private void later(Runnable task) {
+    try {
+      hands.schedule(() -> guarded(task));
+    } catch (RejectedExecutionException disposed) {
+      log.debug("health group {}: closed, a callback is dropped", group);
+    }
+  }
+
+  /** Runs foreign code that someone waits for: on this thread where the Scheduler is gone. */
+  void surely(Runnable task) {
+    try {
+      hands.schedule(() -> guarded(task));
+    } catch (RejectedExecutionException disposed) {
+      guarded(task);
+    }
+  }
+
+  private void guarded(Runnable task) {
+    try {
+      task.run();
+    } catch (Throwable e) {
+      Exceptions.throwIfJvmFatal(e);
+      log.warn("health group {}: a callback failed", group, e);
+    }
+  }
+
+  private void shut() {
+    closed = true;
+    time.dispose();
+    prober.close();
+    // behind all that is queued there
+    try {
+      hands.schedule(hands::dispose);
+    } catch (RejectedExecutionException disposed) {
+      hands.dispose();
+    }
+  }
+}

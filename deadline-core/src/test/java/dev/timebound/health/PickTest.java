@@ -1,0 +1,171 @@
+package dev.timebound.health;
+
+import static java.time.Duration.ofSeconds;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+
+class PickTest {
+  private final Bench b = new Bench(HealthPolicy.loadOnly().penalty(25, ofSeconds(5)).build(), 4);
+
+  @AfterEach
+  void nothingIsLeft() {
+    b.close();
+  }
+
+  @Nested
+  class Load {
+    @Test
+    @DisplayName("HE-5 BT-3 the member with the least open claims is chosen")
+    void least() {
+      b.on(0);
+      b.on(1);
+      b.on(3);
+      assertThat(b.pick().member()).isSameAs(b.m(2));
+      assertThat(b.group.openClaims()).isEqualTo(4);
+      assertThat(b.picks(8)).containsOnly(entry("m0"), entry("m1"), entry("m2"), entry("m3"));
+    }
+
+    private java.util.Map.Entry<String, Integer> entry(String m) {
+      return java.util.Map.entry(m, 2);
+    }
+
+    @Test
+    @DisplayName("BT-1 a claim counts from its pick until it ends, by whichever end")
+    void counts() {
+      Claim<FakeMember> a = b.on(0);
+      Claim<FakeMember> c = b.on(0);
+      Claim<FakeMember> d = b.on(0);
+      assertThat(b.health(0).open()).isEqualTo(3);
+      assertThat(a.succeeded()).isTrue();
+      assertThat(c.cancelled()).isTrue();
+      assertThat(d.failed(FailureKind.ANSWER, null)).isTrue();
+      assertThat(b.health(0).open()).isZero();
+    }
+
+    @Test
+    @DisplayName("HE-12a the first end of a claim wins and the rest do nothing")
+    void endsOnce() {
+      Claim<FakeMember> a = b.on(0);
+      assertThat(a.isEnded()).isFalse();
+      assertThat(a.cancelled()).isTrue();
+      assertThat(a.succeeded()).isFalse();
+      assertThat(a.failed(FailureKind.CONNECTION, null)).isFalse();
+      assertThat(a.cancelled()).isFalse();
+      assertThat(a.isEnded()).isTrue();
+      assertThat(b.health(0).open()).isZero();
+      assertThat(b.health(0).penalty()).as("a failure after the end").isZero();
+    }
+
+    @Test
+    @DisplayName("an empty group gives nothing")
+    void empty() {
+      b.members.forEach(b.group::remove);
+      assertThat(b.group.pick(m -> false, null)).isNull();
+      assertThat(b.group.inOrder(b.members, null).next()).isNull();
+    }
+  }
+
+  @Nested
+  class Ties {
+    @Test
+    @DisplayName("BT-3 ties are broken at random, evenly, never always the first")
+    void even() {
+      Integer[] count = {0, 0, 0, 0};
+      for (int i = 0; i < 4000; i++) {
+        Claim<FakeMember> c = b.pick();
+        count[b.members.indexOf(c.member())]++;
+        c.cancelled();
+      }
+      assertThat(count).allSatisfy(n -> assertThat(n).isBetween(850, 1150));
+    }
+
+    @Test
+    @DisplayName("HE-10 the same seed breaks them the same way")
+    void seeded() {
+      assertThat(sequence(11)).isEqualTo(sequence(11)).isNotEqualTo(sequence(12));
+    }
+
+    private List<String> sequence(long seed) {
+      HealthEngine engine = HealthEngine.builder().scheduler(b.time).seed(seed).build();
+      HealthGroup<FakeMember> g = engine.group("g", HealthPolicy.loadOnly().build());
+      b.members.forEach(g::add);
+      List<String> picked = new ArrayList<>();
+      for (int i = 0; i < 40; i++) {
+        Claim<FakeMember> c = b.kept(g.pick(m -> false, null));
+        picked.add(c.member().name());
+        c.succeeded();
+      }
+      engine.close();
+      return picked;
+    }
+  }
+
+  @Nested
+  class Exclusion {
+    @Test
+    @DisplayName("HE-5 BT-35 an excluded member is avoided even where it is the least loaded")
+    void avoided() {
+      for (int i = 1; i < 4; i++) {
+        b.on(i);
+        b.on(i);
+      }
+      for (int i = 0; i < 30; i++) {
+        Claim<FakeMember> c = b.kept(b.group.pick(m -> m == b.m(0), null));
+        assertThat(c.member()).isNotSameAs(b.m(0));
+        c.cancelled();
+      }
+    }
+
+    @Test
+    @DisplayName("HE-6 with all excluded the least loaded is given all the same")
+    void allExcluded() {
+      b.on(0);
+      b.on(1);
+      b.on(3);
+      assertThat(b.kept(b.group.pick(m -> true, null)).member()).isSameAs(b.m(2));
+    }
+  }
+
+  @Test
+  @DisplayName("HE-12a two picks at one moment see each other")
+  void simultaneous() throws Exception {
+    ExecutorService pool = Executors.newFixedThreadPool(4);
+    try {
+      CyclicBarrier barrier = new CyclicBarrier(4);
+      for (int round = 0; round < 2000; round++) {
+        List<Future<Claim<FakeMember>>> picks = new ArrayList<>();
+        for (int t = 0; t < 4; t++) {
+          picks.add(
+              pool.submit(
+                  () -> {
+                    barrier.await();
+                    return b.group.pick(m -> false, null);
+                  }));
+        }
+        Set<FakeMember> chosen = new HashSet<>();
+        for (Future<Claim<FakeMember>> f : picks) {
+          Claim<FakeMember> c = f.get();
+          chosen.add(c.member());
+        }
+        assertThat(chosen).as("round " + round).hasSize(4);
+        for (Future<Claim<FakeMember>> f : picks) {
+          f.get().succeeded();
+        }
+      }
+    } finally {
+      pool.shutdownNow();
+    }
+  }
+}

@@ -1,0 +1,97 @@
+package dev.timebound.health;
+
+import static java.time.Duration.ZERO;
+import static java.time.Duration.ofMillis;
+import static java.time.Duration.ofSeconds;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+
+class PolicyTest {
+  @Test
+  @DisplayName("every setting is refused at once, by name, value and expectation")
+  void refusals() {
+    HealthPolicy.Builder b = HealthPolicy.silence(ofSeconds(1));
+    refused(() -> HealthPolicy.silence(ofMillis(9)), "silence: PT0.009S (expected: >= PT0.01S)");
+    refused(() -> HealthPolicy.consecutiveFailures(0), "consecutiveFailures: 0 (expected: >= 1)");
+    refused(() -> b.confirmedByProbe(ZERO), "confirmedByProbe: PT0S (expected: > 0)");
+    refused(
+        () -> b.probeInterval(ZERO, ofSeconds(1)),
+        "probeInterval.first: PT0S (expected: >= PT0.01S)");
+    refused(
+        () -> b.probeInterval(ofSeconds(2), ofSeconds(1)),
+        "probeInterval.max: PT1S (expected: >= PT2S)");
+    refused(() -> b.prepareLimit(ZERO), "prepareLimit: PT0S (expected: > 0)");
+    refused(() -> b.cooldown(ofMillis(-1)), "cooldown: PT-0.001S (expected: > 0)");
+    refused(() -> b.penalty(-1, ofSeconds(1)), "penalty.weight: -1 (expected: >= 0)");
+    refused(() -> b.penalty(1, ZERO), "penalty.time: PT0S (expected: > 0)");
+    refused(() -> b.maxQuarantined(1.01), "maxQuarantined: 1.01 (expected: 0 .. 1)");
+    refused(() -> b.maxQuarantined(-0.1), "maxQuarantined: -0.1 (expected: 0 .. 1)");
+    refused(() -> b.maxQuarantined(Double.NaN), "maxQuarantined: NaN (expected: 0 .. 1)");
+  }
+
+  @Test
+  @DisplayName("HE-4 a suspicion has one confirmation, and none has nothing to confirm")
+  void confirmation() {
+    refused(
+        () -> HealthPolicy.silence(ofSeconds(1)).build(),
+        "confirmation: none (expected: confirmedByProbe or cooldown)");
+    refused(
+        () ->
+            HealthPolicy.consecutiveFailures(3)
+                .confirmedByProbe(ofSeconds(1))
+                .cooldown(ofSeconds(5))
+                .build(),
+        "cooldown: PT5S (expected: not together with confirmedByProbe)");
+    refused(
+        () -> HealthPolicy.loadOnly().cooldown(ofSeconds(5)).build(),
+        "cooldown: PT5S (expected: not with loadOnly)");
+    refused(
+        () -> HealthPolicy.loadOnly().confirmedByProbe(ofSeconds(5)).build(),
+        "confirmedByProbe: PT5S (expected: not with loadOnly)");
+  }
+
+  @Test
+  @DisplayName("HE-6 the share of a group is rounded down")
+  void cap() {
+    HealthPolicy half = HealthPolicy.loadOnly().maxQuarantined(0.5).build();
+    assertThat(half.cap(1)).isZero();
+    assertThat(half.cap(2)).isEqualTo(1);
+    assertThat(half.cap(3)).isEqualTo(1);
+    assertThat(half.cap(4)).isEqualTo(2);
+    assertThat(HealthPolicy.loadOnly().maxQuarantined(0.29).build().cap(100)).isEqualTo(29);
+    assertThat(HealthPolicy.loadOnly().build().cap(7)).isEqualTo(7);
+    assertThat(HealthPolicy.loadOnly().maxQuarantined(0).build().cap(7)).isZero();
+  }
+
+  @Test
+  @DisplayName("a duration beyond the clock's range is as good as for ever")
+  void huge() {
+    long most = Clock.nanos(ofSeconds(Long.MAX_VALUE));
+    assertThat(most).isPositive();
+    assertThat(most + most).isPositive();
+  }
+
+  @Test
+  @DisplayName("names of groups and members are refused where blank or taken")
+  void names() {
+    HealthEngine engine = HealthEngine.builder().build();
+    HealthPolicy policy = HealthPolicy.loadOnly().build();
+    HealthGroup<FakeMember> g = engine.group("g", policy);
+    g.add(FakeMember.named("m"));
+    refused(() -> engine.group("g", policy), "group: g (expected: not yet in this engine)");
+    refused(() -> engine.group(" ", policy), "group: ' ' (expected: not blank)");
+    refused(() -> g.add(FakeMember.named("m")), "member: m (expected: not yet in group g)");
+    refused(() -> g.add(FakeMember.named("")), "member: '' (expected: not blank)");
+    assertThat(engine.groups()).singleElement().isSameAs(g);
+    engine.close();
+    assertThatThrownBy(() -> engine.group("h", policy)).isInstanceOf(IllegalStateException.class);
+  }
+
+  private static void refused(ThrowingCallable call, String message) {
+    assertThatThrownBy(call).isInstanceOf(IllegalArgumentException.class).hasMessage(message);
+  }
+}
