@@ -2,6 +2,7 @@ package dev.timebound.health;
 
 import static dev.timebound.health.FailureKind.CONNECTION;
 import static java.time.Duration.ofSeconds;
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import ch.qos.logback.classic.Level;
@@ -155,7 +156,7 @@ class EventsTest {
       g.add(m);
       g.add(FakeMember.named("n"));
       assertThat(gauge("members", "status", "healthy")).isEqualTo(2);
-      Claim<FakeMember> open = g.inOrder(List.of(m), null).next();
+      Claim<FakeMember> open = requireNonNull(g.inOrder(List.of(m), null).next());
       assertThat(registry.get("timebound.health.open").tag("group", "g").gauge().value())
           .isEqualTo(1);
       open.failed(CONNECTION, null);

@@ -15,6 +15,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -176,7 +177,7 @@ class StressTest {
     }
 
     @Override
-    public boolean failed(FailureKind kind, Throwable cause) {
+    public boolean failed(FailureKind kind, @Nullable Throwable cause) {
       return counted(claim.failed(kind, cause));
     }
 
