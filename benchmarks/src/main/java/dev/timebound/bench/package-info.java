@@ -1,3 +1,4 @@
+/** Side by side against the peers: one run, alternating, fresh JVMs. */
 @NullMarked
 package dev.timebound.bench;
 
