@@ -8,14 +8,14 @@ import java.util.function.Supplier;
 
 /** Waiting for a condition with a bound, for tests' threads. */
 final class Await {
-  private static final Duration PATIENCE = Duration.ofSeconds(10);
+  private static final Duration PATIENCE = Duration.ofSeconds(30);
   private static final long LOOK_EVERY = TimeUnit.MILLISECONDS.toNanos(1);
 
   private Await() {}
 
   /**
    * @param seen what there is instead, for the message
-   * @throws AssertionError when the condition does not hold within 10 s
+   * @throws AssertionError when the condition does not hold within 30 s
    */
   static void until(String expected, BooleanSupplier condition, Supplier<String> seen) {
     until(expected, condition, seen, PATIENCE);

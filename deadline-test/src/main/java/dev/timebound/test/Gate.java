@@ -37,7 +37,7 @@ public final class Gate {
     return held.size();
   }
 
-  /** Waits, for 10 s at most, until that many calls are held. */
+  /** Waits, for 30 s at most, until that many calls are held. */
   public void awaitHeld(int calls) {
     Await.until(
         "a gate holds " + calls + " calls", () -> held() >= calls, () -> "it holds " + held());

@@ -55,7 +55,7 @@ public final class Route {
     return allCalls.get().stream().filter(call -> call.method().equals(method)).toList();
   }
 
-  /** Waits, for 10 s at most, until the nth call of this method (from 1) has come, and gives it. */
+  /** Waits, for 30 s at most, until the nth call of this method (from 1) has come, and gives it. */
   public ScriptedCall awaitCall(int n) {
     Await.until(
         method + " was called " + n + " times",

@@ -183,13 +183,13 @@ public final class ScriptedBigtable implements AutoCloseable {
     return sum(ScriptedConnection::pingsReceived);
   }
 
-  /** Waits, for 10 s at most, until exactly that many calls are open. */
+  /** Waits, for 30 s at most, until exactly that many calls are open. */
   public void awaitOpenStreams(int n) {
     Await.until(
         n + " streams are open", () -> openStreams() == n, () -> openStreams() + " are: " + open());
   }
 
-  /** Waits, for 10 s at most, until exactly that many connections are open. */
+  /** Waits, for 30 s at most, until exactly that many connections are open. */
   public void awaitOpenConnections(int n) {
     Await.until(
         n + " connections are open", () -> openConnections() == n, () -> "they are " + links);

@@ -84,9 +84,9 @@ public interface ScriptedCall {
   /** When it ended, by {@link System#nanoTime()}; 0 while it is open. */
   long endedAtNanos();
 
-  /** Waits, for 10 s at most, until it has ended like that. */
+  /** Waits, for 30 s at most, until it has ended like that. */
   void awaitEnd(End end);
 
-  /** Waits, for 10 s at most, until at least that much has left for it. */
+  /** Waits, for 30 s at most, until at least that much has left for it. */
   void awaitBytesPushed(long bytes);
 }

@@ -16,13 +16,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
 
-@Timeout(60)
+@Timeout(120)
 @ExtendWith(BigtableEmulatorExtension.class)
 class BigtableThroughProxyTest {
 
   @Test
   @DisplayName("a scan of the emulator stalls in a freeze and ends with every row after the thaw")
-  void frozenScan(BigtableEmulator emulator, BigtableTable table) throws Exception {
+  void frozenScan(BigtableEmulator emulator) throws Exception {
+    BigtableTable table = emulator.createFreshTable("scan", "cf");
     ByteString value = ByteString.copyFrom(new byte[1_000]);
     table.load(
         IntStream.range(0, 3_000)
@@ -50,7 +51,8 @@ class BigtableThroughProxyTest {
 
   @Test
   @DisplayName("a delay is felt by every round trip, a cut by every call")
-  void delayAndCut(BigtableEmulator emulator, BigtableTable table) throws Exception {
+  void delayAndCut(BigtableEmulator emulator) throws Exception {
+    BigtableTable table = emulator.createFreshTable("delay", "cf");
     table.put("a", "cf", "q", "v");
     try (FaultProxy proxy = FaultProxy.to("localhost", emulator.port());
         Caller client = new Caller(proxy.hostAndPort())) {

@@ -11,7 +11,7 @@ final class Eventually {
   private Eventually() {}
 
   static void eventually(String what, BooleanSupplier condition) {
-    long giveUp = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+    long giveUp = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
     while (!condition.getAsBoolean() && System.nanoTime() < giveUp) {
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
     }

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 import reactor.core.publisher.Mono;
 import reactor.core.scheduler.Schedulers;
 
-@Timeout(60)
+@Timeout(120)
 class FaultProxyTest {
   private EchoServer server = EchoServer.start();
   private FaultProxy proxy = FaultProxy.to("localhost", server.port());

@@ -2,6 +2,7 @@ package dev.timebound.test;
 
 import static dev.timebound.test.Eventually.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.bigtable.v2.ReadRowsResponse;
 import com.google.protobuf.ByteString;
@@ -11,6 +12,7 @@ import java.io.DataInputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.Socket;
+import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -20,7 +22,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-@Timeout(60)
+@Timeout(120)
 class ScriptedBigtableFlowTest {
 
   /** The same message for ever. */
@@ -107,15 +109,15 @@ class ScriptedBigtableFlowTest {
   void manyResets() throws Exception {
     try (ScriptedBigtable server = ScriptedBigtable.start();
         Caller client = new Caller(server.hostAndPort())) {
-      cancelMany(server, client, 600);
+      cancelMany(server, client, 300);
       server.awaitOpenStreams(0);
       client.ping();
-      assertThat(server.resetsReceived()).isEqualTo(600);
+      assertThat(server.resetsReceived()).isEqualTo(300);
       assertThat(server.connections()).hasSize(1);
     }
     try (ScriptedBigtable server = ScriptedBigtable.builder().maxResets(200, 30).start();
         Caller client = new Caller(server.hostAndPort())) {
-      cancelMany(server, client, 600);
+      cancelMany(server, client, 300);
       eventually("the first connection is closed", () -> !server.connections().get(0).isOpen());
     }
   }
@@ -142,17 +144,39 @@ class ScriptedBigtableFlowTest {
     }
   }
 
-  /**
-   * HTTP/2 by hand: preface, empty SETTINGS, PING; then frames are read until a PING's ack or a
-   * second of nothing.
-   */
+  @Test
+  @DisplayName("a connection that is reset is reset on the wire, one that is closed ends in order")
+  void resetAndClose() throws Exception {
+    try (ScriptedBigtable server = ScriptedBigtable.start();
+        Socket reset = handMade(server);
+        Socket closed = handMade(server)) {
+      eventually("both are there", () -> server.openConnections() == 2);
+      server.connections().get(0).reset();
+      server.connections().get(1).close();
+      server.awaitOpenConnections(0);
+      assertThatThrownBy(() -> reset.getInputStream().readAllBytes())
+          .isInstanceOf(SocketException.class)
+          .hasMessage("Connection reset");
+      assertThat(closed.getInputStream().readAllBytes()).isNotEmpty();
+    }
+  }
+
+  /** HTTP/2 by hand: preface, empty SETTINGS; the server's own come back. */
+  private static Socket handMade(ScriptedBigtable server) throws IOException {
+    Socket socket = new Socket("127.0.0.1", server.port());
+    OutputStream out = socket.getOutputStream();
+    out.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
+    out.write(new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0});
+    return socket;
+  }
+
+  /** Sends a PING, then reads frames until its ack or half a second of nothing. */
   private static boolean pingAcked(ScriptedBigtable server) throws IOException {
-    try (Socket socket = new Socket("127.0.0.1", server.port())) {
+    try (Socket socket = handMade(server)) {
       socket.setSoTimeout(500);
-      OutputStream out = socket.getOutputStream();
-      out.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII));
-      out.write(new byte[] {0, 0, 0, 4, 0, 0, 0, 0, 0});
-      out.write(new byte[] {0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8});
+      socket
+          .getOutputStream()
+          .write(new byte[] {0, 0, 8, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8});
       DataInputStream in = new DataInputStream(socket.getInputStream());
       while (true) {
         int length = in.readUnsignedByte() << 16 | in.readUnsignedShort();

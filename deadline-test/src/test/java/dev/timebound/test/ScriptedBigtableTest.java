@@ -29,7 +29,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-@Timeout(60)
+@Timeout(120)
 class ScriptedBigtableTest {
   private static final Metadata.Key<String> COOKIE =
       Metadata.Key.of("x-goog-cbt-cookie-a", Metadata.ASCII_STRING_MARSHALLER);
