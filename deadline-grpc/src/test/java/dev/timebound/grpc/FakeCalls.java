@@ -19,6 +19,7 @@ final class FakeCalls extends Channel {
   @Nullable RuntimeException onNewCall;
   @Nullable RuntimeException onStart;
   @Nullable RuntimeException onSend;
+  Runnable whileSending = () -> {};
   @Nullable Status closeInStart;
 
   FakeCall only() {
@@ -96,6 +97,7 @@ final class FakeCalls extends Channel {
     @Override
     public void sendMessage(byte[] message) {
       log.add("message");
+      whileSending.run();
       if (onSend != null) {
         throw onSend;
       }

@@ -112,11 +112,12 @@ class GrpcCallsDeadlineTest {
       FakeCalls fake = new FakeCalls();
       for (Flux<byte[]> call : both(fake, CallOptions.DEFAULT)) {
         StepVerifier.create(under(Deadline.after(Duration.ZERO), call))
-            .verifyErrorSatisfies(
+            .expectErrorSatisfies(
                 e -> {
                   assertThat(e).isInstanceOf(DeadlineExceededException.class).hasNoCause();
                   assertThat(e.getMessage()).contains("test/");
-                });
+                })
+            .verify(LONG);
       }
       assertThat(fake.calls).isEmpty();
     }

@@ -166,6 +166,20 @@ class GrpcCallsTest {
     }
 
     @Test
+    @DisplayName("GR-1 while the call starts: it is cancelled once it has started")
+    void whileStarting() {
+      FakeCalls fake = new FakeCalls();
+      Probe<byte[]> probe = new Probe<>();
+      probe.onSubscribed = p -> p.request(1);
+      fake.whileSending = probe::cancel;
+      stream(fake).subscribe(probe);
+      assertThat(fake.only().cancels).hasValue(1);
+      assertThat(fake.only().asked).hasValue(0);
+      fake.only().close(Status.CANCELLED);
+      assertThat(probe.isDone()).isFalse();
+    }
+
+    @Test
     @DisplayName("GR-1 what is at hand or still comes in goes to the discard hook")
     void discards() {
       FakeCalls fake = new FakeCalls();
