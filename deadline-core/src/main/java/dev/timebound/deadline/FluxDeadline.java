@@ -76,11 +76,6 @@ final class FluxDeadline<T> extends FluxOperator<T, T> {
       deadline.timer().remove(waiter);
     }
 
-    @Override
-    void failed() {
-      deadline.timer().resume();
-    }
-
     private final class Expiry extends SharedTimer.Waiter {
       @Override
       boolean expire() {

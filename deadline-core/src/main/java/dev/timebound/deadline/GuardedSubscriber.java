@@ -43,7 +43,7 @@ abstract class GuardedSubscriber<T> implements CoreSubscriber<T>, Subscription, 
     LATE,
     /** The error has been signalled. */
     SIGNALLED,
-    /** The thread that is handing on an item signals it and then calls {@link #failed()}. */
+    /** The thread that is handing on an item signals it after that. */
     FOLLOWS
   }
 
@@ -74,9 +74,6 @@ abstract class GuardedSubscriber<T> implements CoreSubscriber<T>, Subscription, 
 
   /** Ended, whatever way; called once, before the last signal. */
   abstract void ended();
-
-  /** The error that {@link Failing#FOLLOWS} has been signalled. */
-  void failed() {}
 
   /** Ends the sequence with the error and cancels upstream, unless it has ended. */
   final Failing fail(Throwable error) {
@@ -195,7 +192,6 @@ abstract class GuardedSubscriber<T> implements CoreSubscriber<T>, Subscription, 
     Throwable error = failure;
     if ((state & FAILED) != 0 && error != null) {
       actual.onError(error);
-      failed();
     }
   }
 

@@ -19,8 +19,8 @@ import reactor.util.context.Context;
 final class SharedTimer implements Runnable {
   /**
    * How long the outer ones wait for an inner one that is handing on an item at that very moment
-   * and signals its expiry right after. A consumer that blocks must not hold the outer ones back
-   * any longer.
+   * and signals its expiry right after: enough for a fallback that answers at once. A consumer that
+   * blocks must not hold the outer ones back any longer.
    */
   private static final long GRACE_MILLIS = 5;
 
@@ -39,9 +39,6 @@ final class SharedTimer implements Runnable {
   /** A thread is telling a waiter. */
   private boolean walking;
 
-  /** The waiter being told has signalled already, from its own thread. */
-  private boolean resumed;
-
   SharedTimer(Deadline deadline) {
     this.deadline = deadline;
   }
@@ -52,10 +49,7 @@ final class SharedTimer implements Runnable {
     private @Nullable Waiter next;
     private boolean linked;
 
-    /**
-     * The deadline has passed. False where another thread signals that in a moment, which then
-     * calls {@link SharedTimer#resume}.
-     */
+    /** The deadline has passed. False where another thread signals that in a moment. */
     abstract boolean expire();
 
     /** The scheduler takes no timer, so the deadline cannot be kept. */
@@ -119,11 +113,6 @@ final class SharedTimer implements Runnable {
     }
   }
 
-  /** From the waiter that has now signalled what its {@link Waiter#expire} had left open. */
-  void resume() {
-    walk(true);
-  }
-
   private void fire() {
     synchronized (this) {
       if (firing) {
@@ -131,16 +120,15 @@ final class SharedTimer implements Runnable {
       }
       firing = true;
     }
-    walk(false);
+    walk();
   }
 
-  private void walk(boolean resuming) {
+  private void walk() {
     while (true) {
       Waiter waiter;
       synchronized (this) {
         if (walking) {
-          resumed |= resuming;
-          return;
+          return; // it goes on until none is left
         }
         waiter = firing ? last : null;
         if (waiter == null) {
@@ -149,12 +137,10 @@ final class SharedTimer implements Runnable {
         }
         unlink(waiter);
         walking = true;
-        resumed = false;
       }
       boolean told = tell(waiter);
       synchronized (this) {
         walking = false;
-        told |= resumed;
         if (!told && last == null) {
           firing = false;
           return;
@@ -179,7 +165,7 @@ final class SharedTimer implements Runnable {
 
   private boolean pause() {
     try {
-      deadline.scheduler().schedule(() -> walk(false), GRACE_MILLIS, TimeUnit.MILLISECONDS);
+      deadline.scheduler().schedule(this::walk, GRACE_MILLIS, TimeUnit.MILLISECONDS);
       return true;
     } catch (RuntimeException e) { // no more timers: then without the grace
       return false;

@@ -114,7 +114,7 @@ class NestedBoundsTest {
                 Mono.never()
                     .doOnSubscribe(s -> subscribed.incrementAndGet())
                     .transform(Deadlines.within(BUDGET, "inner"))
-                    .retry()
+                    .retry(10_000) // as good as endless, but a red test ends
                     .transform(Deadlines.within(BUDGET, "outer")))
         .thenAwait(BUDGET)
         .verifyErrorMessage("outer: deadline of 800 ms exceeded after 800 ms");
@@ -132,7 +132,7 @@ class NestedBoundsTest {
               clock.pass(Duration.ofMillis(300)); // and no timer ever fires
               return Mono.error(new IllegalStateException("boom"));
             })
-        .retry()
+        .retry(10_000)
         .transform(Deadlines.within(BUDGET, "outer", clock))
         .subscribe(recorder);
     assertThat(calls).hasValue(3);
