@@ -11,7 +11,6 @@ import reactor.core.publisher.Mono;
 final class Group<M extends Member> implements HealthGroup<M> {
   private final String name;
   private final HealthPolicy policy;
-  private final Clock clock;
   private final Picker picker;
   private final Roster<M> roster;
   private final Driver<M> driver;
@@ -19,7 +18,6 @@ final class Group<M extends Member> implements HealthGroup<M> {
   Group(String name, HealthPolicy policy, EngineParts parts, long seed) {
     this.name = name;
     this.policy = policy;
-    this.clock = parts.clock();
     this.picker = new Picker(seed);
     this.roster = new Roster<>(name);
     this.driver = new Driver<>(name, policy, parts, Mix.mix(seed), roster, this::release);
@@ -187,9 +185,9 @@ final class Group<M extends Member> implements HealthGroup<M> {
 
   private MemberHealth health(Slot<M> s, GroupState known) {
     MemberState m = known.get(s.id);
-    Duration silence = m == null ? Duration.ZERO : Duration.ofNanos(m.silence(clock.now()));
-    return new MemberHealth(
-        s.name, s.status, s.open, s.extra, silence, m == null ? 0 : m.quarantines());
+    Duration silence = m == null ? Duration.ZERO : Duration.ofNanos(m.silence());
+    int quarantines = m == null ? 0 : m.quarantines();
+    return new MemberHealth(s.name, s.status, s.open, s.extra, silence, quarantines);
   }
 
   @Override

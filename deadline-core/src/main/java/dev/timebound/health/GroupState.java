@@ -6,9 +6,11 @@ import org.jspecify.annotations.Nullable;
 /**
  * All members of a group, those that have left but are still watched included, by ascending id.
  * Immutable.
+ *
+ * @param measured the sampler's clock at the last tick
  */
-record GroupState(List<MemberState> members) {
-  static final GroupState EMPTY = new GroupState(List.of());
+record GroupState(List<MemberState> members, long measured) {
+  static final GroupState EMPTY = new GroupState(List.of(), 0);
 
   GroupState {
     members = List.copyOf(members);

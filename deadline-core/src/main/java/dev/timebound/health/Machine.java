@@ -163,12 +163,15 @@ final class Machine {
   // --- silence
 
   private void tick(Turn t, Signal.Tick tick) {
+    t.measured = tick.measured();
     for (Signal.Sample s : tick.samples()) {
       MemberState m = t.get(s.id());
       if (m == null) {
         continue;
       }
-      m = m.sampled(s.waitingSince(), s.progressed() ? t.now : m.lastProgress());
+      long last = s.progressed() ? t.measured : m.lastProgress();
+      long since = s.waitingSince();
+      m = m.sampled(since == NEVER ? 0 : t.measured - Math.max(since, last), last);
       if (s.progressed()) {
         if (m.status() == SUSPECT) {
           m = change(t, cancelProbe(t, m), HEALTHY, PROGRESS, "a response came in");
@@ -180,16 +183,15 @@ final class Machine {
       t.put(m);
     }
     for (MemberState m : t.all()) {
-      long silence = m.silence(t.now);
-      if (silence >= policy.silenceNanos && othersProgress(t, m)) {
-        t.put(silent(t, m, silence));
+      if (m.silence() >= policy.silenceNanos && othersProgress(t, m)) {
+        t.put(silent(t, m));
       }
       due(t, t.mustGet(m.id()));
     }
   }
 
-  private MemberState silent(Turn t, MemberState m, long silence) {
-    String figure = "a caller waited " + seconds(silence) + " with nothing received";
+  private MemberState silent(Turn t, MemberState m) {
+    String figure = "a caller waited " + seconds(m.silence()) + " with nothing received";
     return switch (m.status()) {
       case HALF_OPEN -> quarantine(t, m, TRIAL_FAILED, figure);
       // under a cooldown: held back by the cap until now
@@ -205,7 +207,7 @@ final class Machine {
     for (MemberState other : t.all()) {
       if (other.id() != m.id()
           && !other.left()
-          && t.now - other.lastProgress() < policy.silenceNanos) {
+          && t.measured - other.lastProgress() < policy.silenceNanos) {
         return true;
       }
     }

@@ -9,8 +9,9 @@ import static dev.timebound.health.Clock.NEVER;
  * @param quarantines how often it went out; also the number of the trial that may follow
  * @param cooldownUntil meant only while QUARANTINED under a cooldown policy
  * @param penaltyUntil NEVER where there is no penalty
- * @param waitingSince NEVER where nobody waits
- * @param lastProgress NEVER where nothing was ever seen
+ * @param silence how long a caller had waited with nothing received at the last tick; 0 where
+ *     nobody waits
+ * @param lastProgress by the sampler's clock; NEVER where nothing was ever seen
  */
 record MemberState(
     int id,
@@ -21,7 +22,7 @@ record MemberState(
     int quarantines,
     long cooldownUntil,
     long penaltyUntil,
-    long waitingSince,
+    long silence,
     long lastProgress,
     Probe probe) {
 
@@ -50,12 +51,7 @@ record MemberState(
 
   static MemberState joined(int id, String name) {
     return new MemberState(
-        id, name, MemberStatus.HEALTHY, false, 0, 0, NEVER, NEVER, NEVER, NEVER, Probe.FRESH);
-  }
-
-  /** How long a caller has waited with nothing received. */
-  long silence(long now) {
-    return waitingSince == NEVER ? 0 : Math.max(0, now - Math.max(waitingSince, lastProgress));
+        id, name, MemberStatus.HEALTHY, false, 0, 0, NEVER, NEVER, 0, NEVER, Probe.FRESH);
   }
 
   MemberState withStatus(MemberStatus v) {
@@ -68,7 +64,7 @@ record MemberState(
         quarantines,
         cooldownUntil,
         penaltyUntil,
-        waitingSince,
+        silence,
         lastProgress,
         probe);
   }
@@ -83,7 +79,7 @@ record MemberState(
         quarantines,
         cooldownUntil,
         penaltyUntil,
-        waitingSince,
+        silence,
         lastProgress,
         probe);
   }
@@ -98,7 +94,7 @@ record MemberState(
         quarantines,
         cooldownUntil,
         penaltyUntil,
-        waitingSince,
+        silence,
         lastProgress,
         probe);
   }
@@ -113,7 +109,7 @@ record MemberState(
         quarantines + 1,
         until,
         penaltyUntil,
-        waitingSince,
+        silence,
         lastProgress,
         probe);
   }
@@ -128,7 +124,7 @@ record MemberState(
         quarantines,
         v,
         penaltyUntil,
-        waitingSince,
+        silence,
         lastProgress,
         probe);
   }
@@ -143,12 +139,12 @@ record MemberState(
         quarantines,
         cooldownUntil,
         v,
-        waitingSince,
+        silence,
         lastProgress,
         probe);
   }
 
-  MemberState sampled(long waitingSince, long lastProgress) {
+  MemberState sampled(long silence, long lastProgress) {
     return new MemberState(
         id,
         name,
@@ -158,7 +154,7 @@ record MemberState(
         quarantines,
         cooldownUntil,
         penaltyUntil,
-        waitingSince,
+        silence,
         lastProgress,
         probe);
   }
@@ -173,7 +169,7 @@ record MemberState(
         quarantines,
         cooldownUntil,
         penaltyUntil,
-        waitingSince,
+        silence,
         lastProgress,
         v);
   }

@@ -15,13 +15,15 @@ import reactor.core.scheduler.Scheduler;
  * mark, and a tick at a tenth of the limit notes when it first saw them. What it measures is too
  * short by up to a tick at each end, never too long. It ticks while a claim waits or a member is
  * suspect, and not else.
+ *
+ * Its time is a clock of its own, which a tick advances by two periods at most: what a tick came late
+ * by more than that (the process stood still, the Scheduler was busy) is nobody's silence (HE-10).
  */
 final class Sampler<M extends Member> {
   /** Put into the group's queue; the sample is taken where it is drained. */
   static final Object TICK = new Object();
 
   private final long period;
-  private final long late;
   private final Scheduler.Worker driver;
   private final Consumer<Object> signal;
   private final Supplier<Collection<Slot<M>>> slots;
@@ -31,6 +33,7 @@ final class Sampler<M extends Member> {
   private boolean fresh = true;
   private boolean anyoneWaits;
   private long lastTick;
+  private long measured;
 
   Sampler(
       long limit,
@@ -38,7 +41,6 @@ final class Sampler<M extends Member> {
       Consumer<Object> signal,
       Supplier<Collection<Slot<M>>> slots) {
     this.period = limit / 10;
-    this.late = period + Math.max(2 * period, limit / 4);
     this.driver = driver;
     this.signal = signal;
     this.slots = slots;
@@ -69,10 +71,10 @@ final class Sampler<M extends Member> {
   }
 
   Signal.Tick sample(long now) {
-    // HE-10: a tick that comes late measured its own lateness; marks from before a pause tell
-    // nothing
+    // after a rest time has passed for all; marks from before it tell nothing
     boolean first = fresh;
-    boolean restart = first || now - lastTick > late;
+    long passed = now - lastTick;
+    measured += first ? passed : Math.min(passed, 2 * period);
     fresh = false;
     lastTick = now;
     anyoneWaits = false;
@@ -82,12 +84,12 @@ final class Sampler<M extends Member> {
       if (progressed) {
         slot.progressed = false;
       }
-      Oldest oldest = new Oldest(now, restart);
+      Oldest oldest = new Oldest(measured);
       slot.claims.visit(oldest);
       anyoneWaits |= oldest.since != Clock.NEVER;
       samples.add(new Signal.Sample(slot.id, progressed && !first, oldest.since));
     }
-    return new Signal.Tick(samples);
+    return new Signal.Tick(measured, samples);
   }
 
   /** After the machine has had the sample. */
@@ -111,18 +113,16 @@ final class Sampler<M extends Member> {
   /** Finds the longest wait of one member's claims. */
   private static final class Oldest implements Consumer<OpenClaim<?>> {
     private final long now;
-    private final boolean restart;
     private long since = Clock.NEVER;
 
-    Oldest(long now, boolean restart) {
+    Oldest(long now) {
       this.now = now;
-      this.restart = restart;
     }
 
     @Override
     public void accept(OpenClaim<?> claim) {
       int wait = claim.wait;
-      if (wait != claim.seenWait || restart) {
+      if (wait != claim.seenWait) {
         claim.seenWait = wait;
         claim.seenAt = now;
       }

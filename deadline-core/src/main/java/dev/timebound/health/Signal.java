@@ -27,12 +27,17 @@ sealed interface Signal {
 
   record TrialCancelled(int id, int trial) implements Signal {}
 
-  /** What the sampler saw; members with nothing to tell may be left out. */
-  record Tick(List<Sample> samples) implements Signal {}
+  /**
+   * What the sampler saw; members with nothing to tell may be left out.
+   *
+   * @param measured the sampler's own clock, which leaves out what it overslept
+   */
+  record Tick(long measured, List<Sample> samples) implements Signal {}
 
   /**
    * @param progressed something was received since the last tick
-   * @param waitingSince since when the longest wait is known; {@link Clock#NEVER} where none waits
+   * @param waitingSince since when the longest wait is known, by the sampler's clock; {@link
+   *     Clock#NEVER} where none waits
    */
   record Sample(int id, boolean progressed, long waitingSince) {}
 

@@ -10,11 +10,16 @@ import org.jspecify.annotations.Nullable;
  */
 final class Turn {
   final long now;
+
+  /** The sampler's clock. */
+  long measured;
+
   private final List<MemberState> members;
   private final List<Effect> effects = new ArrayList<>(4);
 
   Turn(GroupState state, long now) {
     this.now = now;
+    this.measured = state.measured();
     this.members = new ArrayList<>(state.members());
   }
 
@@ -80,7 +85,7 @@ final class Turn {
   }
 
   Machine.Step done() {
-    return new Machine.Step(new GroupState(members), List.copyOf(effects));
+    return new Machine.Step(new GroupState(members, measured), List.copyOf(effects));
   }
 
   private int index(int id) {

@@ -42,6 +42,7 @@ class MachineTest {
 
   private static Signal tick(long waitingSince) {
     return new Signal.Tick(
+        SECOND,
         List.of(new Signal.Sample(1, false, waitingSince), new Signal.Sample(2, true, NEVER)));
   }
 
@@ -79,7 +80,7 @@ class MachineTest {
               new Signal.ProbeEnded(9, 1, ProbeOutcome.ANSWERED),
               new Signal.Left(9),
               new Signal.Drained(9),
-              new Signal.Tick(List.of(new Signal.Sample(9, true, 0))))) {
+              new Signal.Tick(0, List.of(new Signal.Sample(9, true, 0))))) {
         assertThat(m.on(s, signal, SECOND)).isEqualTo(new Machine.Step(s, List.of()));
       }
     }
@@ -103,6 +104,7 @@ class MachineTest {
       long due = m.nextWake(s, SECOND);
       assertThat(due).isBetween(2 * SECOND, 3 * SECOND);
       // by then no one else has received anything for the limit
+      s = m.on(s, new Signal.Tick(due, List.of()), due - 1).state();
       Machine.Step woken = m.on(s, new Signal.Wake(), due);
       assertThat(woken.effects()).isEmpty();
       assertThat(m.nextWake(woken.state(), due)).isEqualTo(Long.MAX_VALUE);
@@ -190,7 +192,7 @@ class MachineTest {
                       random.nextInt(3) == 0,
                       random.nextBoolean() ? Math.max(0, now - 2 * SECOND) : NEVER));
             }
-            signal = new Signal.Tick(samples);
+            signal = new Signal.Tick(now, samples);
           }
         }
         Machine.Step step = m.on(s, signal, now);
