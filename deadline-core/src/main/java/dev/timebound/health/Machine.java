@@ -118,7 +118,10 @@ final class Machine {
     boolean trial = e.trial() != 0 && e.trial() == m.quarantines();
     switch (m.status()) {
       case HALF_OPEN:
-        return trial || e.first() ? quarantine(t, m, TRIAL_FAILED, "its trial failed") : m;
+        if (trial) {
+          return quarantine(t, m, TRIAL_FAILED, "its trial failed: " + e.cause());
+        }
+        return e.first() ? quarantine(t, m, FAILURES, "a request failed: " + e.cause()) : m;
       case QUARANTINED:
         return e.first() ? m.withCooldownUntil(t.now + policy.cooldownNanos) : m;
       case HEALTHY:

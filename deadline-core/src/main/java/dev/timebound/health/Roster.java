@@ -2,35 +2,40 @@ package dev.timebound.health;
 
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Who is in the group and who has left it with claims still open. Changes are rare and take a lock;
- * picks read the snapshot.
+ * Who is in the group and who has left it with claims still open. Picks read the snapshot; changes
+ * replace it by compare-and-set, each made from the statuses as they are, so that the last one made
+ * knows them all.
  */
 final class Roster<M extends Member> {
   private final String group;
-  private final Object lock = new Object();
+  private final AtomicInteger ids = new AtomicInteger();
+  private final AtomicReference<Snapshot<M>> snapshot =
+      new AtomicReference<>(new Snapshot<>(List.of()));
 
-  // under the lock
-  private final List<Slot<M>> slots = new ArrayList<>();
-  private int lastId;
+  /** Names in use by those in the group. */
+  private final Map<String, Slot<M>> names = new ConcurrentHashMap<>();
 
   private final Map<Integer, Slot<M>> byId = new ConcurrentHashMap<>();
   private final Set<Slot<M>> leaving = ConcurrentHashMap.newKeySet();
-  private volatile Snapshot<M> snapshot = new Snapshot<>(List.of());
 
   Roster(String group) {
     this.group = group;
   }
 
   Snapshot<M> snapshot() {
-    return snapshot;
+    return snapshot.get();
   }
 
   /** Null where it has left for good. */
@@ -41,34 +46,33 @@ final class Roster<M extends Member> {
   /** {@code joined} runs before anyone can pick it: no report overtakes its joining. */
   void add(M member, Consumer<Slot<M>> joined) {
     String name = Settings.name("member", member.name());
-    synchronized (lock) {
-      for (Slot<M> s : slots) {
-        if (s.name.equals(name)) {
-          throw Settings.refused("member", name, "not yet in group " + group);
-        }
-      }
-      Slot<M> slot = new Slot<>(++lastId, member, name);
-      byId.put(slot.id, slot);
-      joined.accept(slot);
-      slots.add(slot);
-      snapshot = new Snapshot<>(slots);
+    Slot<M> slot = new Slot<>(ids.incrementAndGet(), member, name);
+    if (names.putIfAbsent(name, slot) != null) {
+      throw Settings.refused("member", name, "not yet in group " + group);
     }
+    byId.put(slot.id, slot);
+    joined.accept(slot);
+    regroup(
+        all -> {
+          List<Slot<M>> more = new ArrayList<>(all);
+          more.add(slot);
+          return more;
+        });
   }
 
   /** The slot, out of the choice from now on; null where the member is not in the group. */
   @Nullable Slot<M> leave(M member) {
-    synchronized (lock) {
-      for (Slot<M> s : slots) {
-        if (s.member == member) {
-          leaving.add(s);
-          slots.remove(s);
-          s.left = true;
-          snapshot = new Snapshot<>(slots);
-          return s;
-        }
-      }
+    Slot<M> slot = snapshot().slotOf(member);
+    if (slot == null) {
       return null;
     }
+    leaving.add(slot);
+    if (!slot.leave()) {
+      return null;
+    }
+    regroup(all -> all.stream().filter(s -> s != slot).toList());
+    names.remove(slot.name, slot);
+    return slot;
   }
 
   /** Among those that left with claims still open. */
@@ -91,17 +95,24 @@ final class Roster<M extends Member> {
 
   /** A status has changed. */
   void regroup() {
-    synchronized (lock) {
-      snapshot = new Snapshot<>(slots);
-    }
+    regroup(all -> all);
+  }
+
+  private void regroup(UnaryOperator<List<Slot<M>>> change) {
+    Snapshot<M> was;
+    do {
+      was = snapshot.get();
+    } while (!snapshot.compareAndSet(was, new Snapshot<>(change.apply(was.all))));
   }
 
   /** Those in the group, and those that left with claims still open. */
   Collection<Slot<M>> watched() {
+    List<Slot<M>> in = snapshot().all;
     if (leaving.isEmpty()) {
-      return snapshot.all;
+      return in;
     }
-    List<Slot<M>> all = new ArrayList<>(snapshot.all);
+    // one that leaves right now may be in both
+    Set<Slot<M>> all = new LinkedHashSet<>(in);
     all.addAll(leaving);
     return all;
   }

@@ -15,6 +15,7 @@ final class Slot<M extends Member> {
 
   private static final VarHandle OPEN;
   private static final VarHandle TRIAL;
+  private static final VarHandle LEFT;
   private static final VarHandle GONE;
 
   static {
@@ -22,6 +23,7 @@ final class Slot<M extends Member> {
       MethodHandles.Lookup lookup = MethodHandles.lookup();
       OPEN = lookup.findVarHandle(Slot.class, "open", int.class);
       TRIAL = lookup.findVarHandle(Slot.class, "trial", int.class);
+      LEFT = lookup.findVarHandle(Slot.class, "left", boolean.class);
       GONE = lookup.findVarHandle(Slot.class, "gone", boolean.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
@@ -83,6 +85,11 @@ final class Slot<M extends Member> {
 
   boolean takeTrial() {
     return trial == TRIAL_FREE && TRIAL.compareAndSet(this, TRIAL_FREE, TRIAL_TAKEN);
+  }
+
+  /** True once, for who takes it out of the group. */
+  boolean leave() {
+    return LEFT.compareAndSet(this, false, true);
   }
 
   /** True once, for who is to tell that it has left for good. */
