@@ -1,5 +1,7 @@
 package dev.timebound.health;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.LinkedHashSet;
@@ -8,7 +10,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -19,10 +20,19 @@ import org.jspecify.annotations.Nullable;
  * knows them all.
  */
 final class Roster<M extends Member> {
+  private static final VarHandle SNAPSHOT;
+
+  static {
+    try {
+      SNAPSHOT = MethodHandles.lookup().findVarHandle(Roster.class, "snapshot", Snapshot.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
   private final String group;
   private final AtomicInteger ids = new AtomicInteger();
-  private final AtomicReference<Snapshot<M>> snapshot =
-      new AtomicReference<>(new Snapshot<>(List.of()));
+  private volatile Snapshot<M> snapshot = new Snapshot<>(List.of());
 
   /** Names in use by those in the group. */
   private final Map<String, Slot<M>> names = new ConcurrentHashMap<>();
@@ -35,7 +45,7 @@ final class Roster<M extends Member> {
   }
 
   Snapshot<M> snapshot() {
-    return snapshot.get();
+    return snapshot;
   }
 
   /** Null where it has left for good. */
@@ -101,8 +111,8 @@ final class Roster<M extends Member> {
   private void regroup(UnaryOperator<List<Slot<M>>> change) {
     Snapshot<M> was;
     do {
-      was = snapshot.get();
-    } while (!snapshot.compareAndSet(was, new Snapshot<>(change.apply(was.all))));
+      was = snapshot;
+    } while (!SNAPSHOT.compareAndSet(this, was, new Snapshot<>(change.apply(was.all))));
   }
 
   /** Those in the group, and those that left with claims still open. */

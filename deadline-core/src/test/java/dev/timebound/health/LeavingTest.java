@@ -99,12 +99,14 @@ class LeavingTest {
     b.on(1).waiting();
     b.on(2).waiting();
     b.passWithProgress(1300, busy);
-    assertThat(b.status(2)).isEqualTo(SUSPECT);
-    // three of four are suspect; without these two it is one of two
-    b.group.remove(b.m(0));
+    assertThat(b.status(0)).isEqualTo(SUSPECT);
+    // three of four are suspect; without these two, whose probes are still under way, one of two
     b.group.remove(b.m(1));
+    b.group.remove(b.m(2));
+    b.m(0).answer(ProbeAnswer.CONNECTION_FAILED);
+    assertThat(b.status(0)).isEqualTo(QUARANTINED);
+    assertThat(b.failed).hasSize(1);
     b.passWithProgress(1000, busy);
-    assertThat(b.status(2)).isEqualTo(QUARANTINED);
     assertThat(b.failed).hasSize(3);
   }
 

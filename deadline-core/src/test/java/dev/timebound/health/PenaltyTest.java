@@ -72,6 +72,17 @@ class PenaltyTest {
     }
 
     @Test
+    @DisplayName("BT-4 nor do failures of one moment add up")
+    void atOnce() {
+      try (Bench b = new Bench(weight(25), 2)) {
+        for (int i = 0; i < 4; i++) {
+          b.on(0).failed(FailureKind.CONNECTION, null);
+        }
+        assertThat(b.health(0).penalty()).isEqualTo(25);
+      }
+    }
+
+    @Test
     @DisplayName("HE-5 two members' penalties end each at its own time")
     void two() {
       try (Bench b = new Bench(weight(25), 2)) {

@@ -1,16 +1,12 @@
 package dev.timebound.health;
 
 import static java.time.Duration.ofSeconds;
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.List;
-import java.util.Set;
-import java.util.concurrent.CyclicBarrier;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
@@ -141,31 +137,15 @@ class PickTest {
   @Test
   @DisplayName("HE-12a two picks at one moment see each other")
   void simultaneous() throws Exception {
-    ExecutorService pool = Executors.newFixedThreadPool(4);
-    try {
-      CyclicBarrier barrier = new CyclicBarrier(4);
-      for (int round = 0; round < 2000; round++) {
-        List<Future<Claim<FakeMember>>> picks = new ArrayList<>();
-        for (int t = 0; t < 4; t++) {
-          picks.add(
-              pool.submit(
-                  () -> {
-                    barrier.await();
-                    return b.group.pick(m -> false, null);
-                  }));
-        }
-        Set<FakeMember> chosen = new HashSet<>();
-        for (Future<Claim<FakeMember>> f : picks) {
-          Claim<FakeMember> c = f.get();
-          chosen.add(c.member());
-        }
-        assertThat(chosen).as("round " + round).hasSize(4);
-        for (Future<Claim<FakeMember>> f : picks) {
-          f.get().succeeded();
-        }
+    try (Race race = new Race(2);
+        Bench two = new Bench(HealthPolicy.loadOnly().build(), 2)) {
+      for (int round = 0; round < 20_000; round++) {
+        List<Claim<FakeMember>> picks = new CopyOnWriteArrayList<>();
+        Runnable pick = () -> picks.add(requireNonNull(two.group.pick(m -> false, null)));
+        race.run(pick, pick);
+        assertThat(picks.get(0).member()).as("round " + round).isNotSameAs(picks.get(1).member());
+        picks.forEach(Claim::succeeded);
       }
-    } finally {
-      pool.shutdownNow();
     }
   }
 }

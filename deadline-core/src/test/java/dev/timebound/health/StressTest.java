@@ -1,6 +1,7 @@
 package dev.timebound.health;
 
 import static java.time.Duration.ofMillis;
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
@@ -9,12 +10,14 @@ import java.util.List;
 import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -195,30 +198,19 @@ class StressTest {
   @Test
   @DisplayName("BT-15 HE-12a a claim that registers while its member goes out is failed or moved")
   void registersAtThatMoment() throws Exception {
-    ExecutorService pool = Executors.newFixedThreadPool(2);
-    try {
-      for (int round = 0; round < 3000; round++) {
+    try (Race race = new Race(2)) {
+      for (int round = 0; round < 5000; round++) {
         try (Bench b =
             new Bench(
                 HealthPolicy.consecutiveFailures(1).cooldown(Duration.ofHours(1)).build(), 2)) {
           Claim<FakeMember> failing = b.on(0);
           b.on(1);
           b.on(1);
-          CyclicBarrier start = new CyclicBarrier(2);
-          Future<?> quarantine =
-              pool.submit(
-                  () -> {
-                    start.await();
-                    return failing.failed(FailureKind.CONNECTION, null);
-                  });
-          Future<Claim<FakeMember>> pick =
-              pool.submit(
-                  () -> {
-                    start.await();
-                    return b.group.pick(m -> false, b.failed::add);
-                  });
-          quarantine.get();
-          Claim<FakeMember> claim = b.kept(pick.get());
+          AtomicReference<@Nullable Claim<FakeMember>> picked = new AtomicReference<>();
+          race.run(
+              () -> failing.failed(FailureKind.CONNECTION, null),
+              () -> picked.set(b.group.pick(m -> false, b.failed::add)));
+          Claim<FakeMember> claim = b.kept(picked.get());
           assertThat(b.status(0)).isEqualTo(MemberStatus.QUARANTINED);
           if (claim.member() == b.m(0)) {
             assertThat(claim.isEnded()).as("left behind in round " + round).isTrue();
@@ -229,41 +221,44 @@ class StressTest {
           assertThat(b.health(0).open()).isZero();
         }
       }
-    } finally {
-      pool.shutdownNow();
     }
   }
 
   @Test
-  @DisplayName("HE-12a of many callers at once one gets the trial")
+  @DisplayName("HE-12a of two callers at once one gets the trial")
   void oneTrial() throws Exception {
-    ExecutorService pool = Executors.newFixedThreadPool(THREADS);
-    try (Bench b =
-        new Bench(HealthPolicy.consecutiveFailures(1).cooldown(ofMillis(5)).build(), 2)) {
-      for (int round = 0; round < 500; round++) {
+    try (Race race = new Race(2);
+        Bench b = new Bench(HealthPolicy.consecutiveFailures(1).cooldown(ofMillis(5)).build(), 2)) {
+      for (int round = 0; round < 20_000; round++) {
         b.on(0).failed(FailureKind.CONNECTION, null);
         b.pass(5);
-        CyclicBarrier start = new CyclicBarrier(THREADS);
-        List<Future<Claim<FakeMember>>> picks = new ArrayList<>();
-        for (int t = 0; t < THREADS; t++) {
-          picks.add(
-              pool.submit(
-                  () -> {
-                    start.await();
-                    return b.group.pick(m -> false, null);
-                  }));
-        }
-        int trials = 0;
-        for (Future<Claim<FakeMember>> f : picks) {
-          trials += f.get().member() == b.m(0) ? 1 : 0;
-        }
-        assertThat(trials).as("round " + round).isEqualTo(1);
-        for (Future<Claim<FakeMember>> f : picks) {
-          f.get().succeeded();
-        }
+        b.claims.clear();
+        List<Claim<FakeMember>> picks = new CopyOnWriteArrayList<>();
+        Runnable pick = () -> picks.add(requireNonNull(b.group.pick(m -> false, null)));
+        race.run(pick, pick);
+        assertThat(picks.stream().filter(c -> c.member() == b.m(0)))
+            .as("trials in round " + round)
+            .hasSize(1);
+        picks.forEach(Claim::succeeded);
       }
-    } finally {
-      pool.shutdownNow();
+    }
+  }
+
+  @Test
+  @DisplayName("HE-12a of two ends at once one ends the claim")
+  void oneEnd() throws Exception {
+    try (Race race = new Race(2);
+        Bench b = new Bench(HealthPolicy.loadOnly().build(), 1)) {
+      for (int round = 0; round < 20_000; round++) {
+        Claim<FakeMember> c = b.on(0);
+        b.claims.clear();
+        AtomicInteger ends = new AtomicInteger();
+        race.run(
+            () -> ends.addAndGet(c.succeeded() ? 1 : 0),
+            () -> ends.addAndGet(c.cancelled() ? 1 : 0));
+        assertThat(ends).as("ends in round " + round).hasValue(1);
+        assertThat(b.health(0).open()).isZero();
+      }
     }
   }
 
