@@ -150,11 +150,16 @@ public final class CallAttempt {
     }
   }
 
-  /** From the transport's thread. */
-  void responseReceived() {
+  /**
+   * From the transport's thread.
+   *
+   * @param arriving false where it had come in earlier and is only now read: the caller has more,
+   *     the connection has not received
+   */
+  void responseReceived(boolean arriving) {
     RECEIVED.lazySet(this, received + 1); // one writer, several times a message: no fence
     Claim<?> c = claim;
-    if (c != null) {
+    if (arriving && c != null) {
       c.progress();
     }
   }

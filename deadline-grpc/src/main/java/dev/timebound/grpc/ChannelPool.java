@@ -22,7 +22,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,7 +50,7 @@ public final class ChannelPool extends Channel implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ChannelPool.class);
 
   private final ChannelPoolSettings settings;
-  private final Supplier<? extends ManagedChannel> channels;
+  private final Function<? super ConnectionWatch, ? extends ManagedChannel> channels;
   private final ChannelProbe probe;
   private final HealthEngine engine;
   private final boolean ownsEngine;
@@ -112,7 +112,7 @@ public final class ChannelPool extends Channel implements AutoCloseable {
    * @param probe how one of them is asked whether it lives
    */
   public static ChannelPoolBuilder builder(
-      Supplier<? extends ManagedChannel> channels, ChannelProbe probe) {
+      Function<? super ConnectionWatch, ? extends ManagedChannel> channels, ChannelProbe probe) {
     return new ChannelPoolBuilder(channels, probe);
   }
 
@@ -268,7 +268,8 @@ public final class ChannelPool extends Channel implements AutoCloseable {
 
   private PooledChannel create() {
     String name = settings.name() + "-" + sequence.incrementAndGet();
-    PooledChannel member = new PooledChannel(name, channels.get(), probe);
+    ConnectionWatch watch = new ConnectionWatch();
+    PooledChannel member = new PooledChannel(name, channels.apply(watch), probe, watch);
     live.put(name, member);
     return member;
   }

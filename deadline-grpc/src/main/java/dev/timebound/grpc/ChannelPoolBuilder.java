@@ -6,7 +6,7 @@ import io.grpc.ManagedChannel;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import java.util.Objects;
-import java.util.function.Supplier;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import reactor.core.scheduler.Scheduler;
 import reactor.core.scheduler.Schedulers;
@@ -17,7 +17,7 @@ import reactor.core.scheduler.Schedulers;
  * {@link #build}.
  */
 public final class ChannelPoolBuilder {
-  private final Supplier<? extends ManagedChannel> channels;
+  private final Function<? super ConnectionWatch, ? extends ManagedChannel> channels;
   private final ChannelProbe probe;
   private String name = "grpc";
   private int initialChannels = 10;
@@ -45,7 +45,8 @@ public final class ChannelPoolBuilder {
   private @Nullable HealthEngine engine;
   private @Nullable MeterRegistry meters;
 
-  ChannelPoolBuilder(Supplier<? extends ManagedChannel> channels, ChannelProbe probe) {
+  ChannelPoolBuilder(
+      Function<? super ConnectionWatch, ? extends ManagedChannel> channels, ChannelProbe probe) {
     this.channels = Objects.requireNonNull(channels, "channels");
     this.probe = Objects.requireNonNull(probe, "probe");
   }
@@ -264,7 +265,7 @@ public final class ChannelPoolBuilder {
     return policy.build();
   }
 
-  Supplier<? extends ManagedChannel> channels() {
+  Function<? super ConnectionWatch, ? extends ManagedChannel> channels() {
     return channels;
   }
 

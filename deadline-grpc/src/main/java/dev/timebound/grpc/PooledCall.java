@@ -162,6 +162,12 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
     return call;
   }
 
+  /** On the transport's thread. */
+  private boolean arriving() {
+    Claim<PooledChannel> c = claim;
+    return c != null && c.member().watch().isArriving();
+  }
+
   private void end(boolean here) {
     if (here) {
       pool.callEnded();
@@ -234,18 +240,18 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
 
         @Override
         public void inboundHeaders(Metadata headers) {
-          attempt.responseReceived();
+          attempt.responseReceived(arriving());
         }
 
         @Override
         public void inboundWireSize(long bytes) {
-          attempt.responseReceived();
+          attempt.responseReceived(arriving());
         }
 
         @Override
         public void inboundTrailers(Metadata trailers) {
           answered = true;
-          attempt.responseReceived();
+          attempt.responseReceived(arriving());
         }
       };
     }

@@ -19,11 +19,13 @@ final class PooledChannel implements Member {
   private final String name;
   private final ManagedChannel channel;
   private final ChannelProbe probe;
+  private final ConnectionWatch watch;
 
   /** From prepareProbe to the probe that follows it; the engine runs one after the other. */
   private volatile Metadata probeHeaders = new Metadata();
 
-  PooledChannel(String name, ManagedChannel channel, ChannelProbe probe) {
+  PooledChannel(String name, ManagedChannel channel, ChannelProbe probe, ConnectionWatch watch) {
+    this.watch = watch;
     this.name = name;
     this.channel = channel;
     this.probe = probe;
@@ -32,6 +34,10 @@ final class PooledChannel implements Member {
   @Override
   public String name() {
     return name;
+  }
+
+  ConnectionWatch watch() {
+    return watch;
   }
 
   ManagedChannel channel() {

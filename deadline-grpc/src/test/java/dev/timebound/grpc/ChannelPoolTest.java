@@ -435,7 +435,7 @@ class ChannelPoolTest {
 
     @Test
     void durationsAndShares() {
-      ChannelPoolBuilder b = ChannelPool.builder(FakeChannel::new, fixture.probes);
+      ChannelPoolBuilder b = ChannelPool.builder(watch -> new FakeChannel(), fixture.probes);
       assertThatThrownBy(() -> b.suspectAfter(Duration.ZERO))
           .hasMessage("suspectAfter: PT0S (expected: > 0)");
       assertThatThrownBy(() -> b.maxQuarantined(1.5))

@@ -7,6 +7,9 @@ import dev.timebound.health.MemberStatus;
 import dev.timebound.health.QuarantinedException;
 import io.grpc.Metadata;
 import io.grpc.Status;
+import io.grpc.netty.shaded.io.netty.channel.ChannelHandlerContext;
+import io.grpc.netty.shaded.io.netty.channel.ChannelInboundHandlerAdapter;
+import io.grpc.netty.shaded.io.netty.channel.embedded.EmbeddedChannel;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -74,6 +77,35 @@ class ChannelStallTest {
       }
       assertThat(probed()).isFalse();
       assertThat(fixture.status(1)).isEqualTo(MemberStatus.HEALTHY);
+    }
+
+    @Test
+    @DisplayName("BT-10 what came in earlier and is only now read is no response on the channel")
+    void readLate() {
+      TestCall lazy = fixture.callOn(1).sent();
+      fixture.callOn(1).sentAndWaiting();
+      TestCall other = fixture.callOn(2).sent();
+      EmbeddedChannel connection = new EmbeddedChannel(fixture.watches.get(0).handler());
+      connection
+          .pipeline()
+          .addLast(
+              new ChannelInboundHandlerAdapter() {
+                @Override
+                public void channelRead(ChannelHandlerContext context, Object data) {
+                  lazy.transport().bytesCome();
+                }
+              });
+      for (int i = 0; i < 30; i++) {
+        connection.writeInbound("from the socket");
+        fixture.passWith(Duration.ofMillis(100), other);
+      }
+      assertThat(probed()).as("the connection receives").isFalse();
+      for (int i = 0; i < 14; i++) {
+        lazy.transport().bytesCome();
+        fixture.passWith(Duration.ofMillis(100), other);
+      }
+      assertThat(probed()).as("only what lay in the buffer is read").isTrue();
+      connection.finishAndReleaseAll();
     }
 
     @Test
@@ -381,7 +413,8 @@ class ChannelStallTest {
   @EnumSource(value = Status.Code.class, names = "OK", mode = EnumSource.Mode.EXCLUDE)
   void anyAnswer(Status.Code code) {
     FakeChannel channel = new FakeChannel();
-    PooledChannel member = new PooledChannel("one", channel, new CallingProbe());
+    PooledChannel member =
+        new PooledChannel("one", channel, new CallingProbe(), new ConnectionWatch());
     List<Object> answers = new ArrayList<>();
     member.probe().subscribe(answers::add);
     channel.lastCall().answer(code.toStatus());

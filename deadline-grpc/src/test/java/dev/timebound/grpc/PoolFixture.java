@@ -24,13 +24,15 @@ import reactor.test.scheduler.VirtualTimeScheduler;
 final class PoolFixture implements AutoCloseable {
   final VirtualTimeScheduler time = VirtualTimeScheduler.create();
   final List<FakeChannel> fakes = new CopyOnWriteArrayList<>();
+  final List<ConnectionWatch> watches = new CopyOnWriteArrayList<>();
   final Probes probes = new Probes();
   final ChannelPool pool;
 
   PoolFixture(UnaryOperator<ChannelPoolBuilder> settings) {
     ChannelPoolBuilder builder =
         ChannelPool.builder(
-                () -> {
+                watch -> {
+                  watches.add(watch);
                   FakeChannel fake = new FakeChannel();
                   fakes.add(fake);
                   return fake;

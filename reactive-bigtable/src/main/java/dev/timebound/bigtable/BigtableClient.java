@@ -9,6 +9,7 @@ import com.google.protobuf.ByteString;
 import dev.timebound.grpc.CallAttempt;
 import dev.timebound.grpc.ChannelPool;
 import dev.timebound.grpc.ChannelPoolBuilder;
+import dev.timebound.grpc.ConnectionLoops;
 import dev.timebound.grpc.GrpcCalls;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
@@ -70,12 +71,14 @@ public final class BigtableClient implements AutoCloseable {
   private final ConcurrentHashMap<String, Channel> channels = new ConcurrentHashMap<>();
 
   private final DeliveryExecutor delivery;
+  private final ConnectionLoops loops;
 
   BigtableClient(
       BigtableClientBuilder builder,
       BigtableSettings settings,
       BigtableClientBuilder.Target target) {
     this.settings = settings;
+    this.loops = ConnectionLoops.create("timebound-bigtable-io");
     this.delivery = new DeliveryExecutor(builder.deliverOn());
     Credentials credentials = builder.credentials();
     this.options =
@@ -85,7 +88,7 @@ public final class BigtableClient implements AutoCloseable {
     Executor executor = delivery.executor();
     ChannelPoolBuilder poolBuilder =
         ChannelPool.builder(
-                () -> builder.newChannel(target, executor),
+                watch -> loops.bind(builder.newChannel(target, executor), watch).build(),
                 new PingAndWarmProbe(settings, credentials, target.host(), this::attachHeaders))
             .name("bigtable")
             .classifier(BigtableStatuses::kind);
@@ -173,7 +176,7 @@ public final class BigtableClient implements AutoCloseable {
   @Override
   public void close() {
     pool.close();
-    delivery.close();
+    loops.close(delivery::close);
   }
 
   private Channel channelFor(String resource) {

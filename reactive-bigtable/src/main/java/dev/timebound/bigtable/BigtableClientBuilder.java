@@ -3,7 +3,6 @@ package dev.timebound.bigtable;
 import com.google.auth.Credentials;
 import dev.timebound.grpc.ChannelPoolBuilder;
 import dev.timebound.health.HealthEngine;
-import io.grpc.ManagedChannel;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
@@ -243,7 +242,7 @@ public final class BigtableClientBuilder {
     throw invalid(EMULATOR_VARIABLE, emulator, "host:port");
   }
 
-  ManagedChannel newChannel(Target target, Executor executor) {
+  NettyChannelBuilder newChannel(Target target, Executor executor) {
     NettyChannelBuilder channel =
         NettyChannelBuilder.forAddress(target.host(), target.port())
             .executor(executor)
@@ -256,7 +255,7 @@ public final class BigtableClientBuilder {
     if (target.plaintext()) {
       channel.usePlaintext();
     }
-    return channel.build();
+    return channel;
   }
 
   /** grpc-java turns its idle timeout off from 30 days on. */
