@@ -1,6 +1,5 @@
 package dev.timebound.bigtable;
 
-import com.google.bigtable.v2.ReadRowsResponse;
 import com.google.protobuf.ByteString;
 import java.util.function.Consumer;
 
@@ -13,7 +12,7 @@ public final class MergerUnderTest implements RowSink {
     this.rows = rows;
   }
 
-  public void push(ReadRowsResponse message) {
+  public void push(byte[] message) {
     merger.push(message, this);
   }
 

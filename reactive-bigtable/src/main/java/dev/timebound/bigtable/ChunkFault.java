@@ -2,6 +2,7 @@ package dev.timebound.bigtable;
 
 /** The ways in which a stream of cell chunks can be broken. */
 enum ChunkFault {
+  MALFORMED("a message that is no read response"),
   NO_ROW_KEY("a row begins without its key"),
   NO_FAMILY("a row begins without a column family"),
   NO_QUALIFIER("a column family begins without a qualifier"),

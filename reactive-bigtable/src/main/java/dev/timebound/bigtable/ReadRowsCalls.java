@@ -2,12 +2,12 @@ package dev.timebound.bigtable;
 
 import com.google.bigtable.v2.BigtableGrpc;
 import com.google.bigtable.v2.ReadRowsRequest;
-import com.google.bigtable.v2.ReadRowsResponse;
 import dev.timebound.grpc.CallAttempt;
 import dev.timebound.grpc.GrpcCalls;
 import io.github.resilience4j.core.IntervalFunction;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
+import io.grpc.MethodDescriptor;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
@@ -18,6 +18,11 @@ import reactor.core.publisher.Flux;
  * worked out.
  */
 final class ReadRowsCalls {
+  private static final MethodDescriptor<ReadRowsRequest, byte[]> READ_ROWS =
+      BigtableGrpc.getReadRowsMethod().toBuilder(
+              BigtableGrpc.getReadRowsMethod().getRequestMarshaller(), MessageBytes.INSTANCE)
+          .build();
+
   private final BigtableSettings settings;
   private final Function<String, Channel> channels;
   private final CallOptions options;
@@ -79,10 +84,11 @@ final class ReadRowsCalls {
     return TimeUnit.MILLISECONDS.toNanos(backoff.apply(attempts));
   }
 
-  Flux<ReadRowsResponse> call(ReadRowsRequest request, CallAttempt attempt) {
+  /** The messages of the response as they came, for {@link RowMerger}. */
+  Flux<byte[]> call(ReadRowsRequest request, CallAttempt attempt) {
     return GrpcCalls.serverStreaming(
         channels.apply(request.getTableName()),
-        BigtableGrpc.getReadRowsMethod(),
+        READ_ROWS,
         options.withOption(CallAttempt.KEY, attempt),
         request);
   }

@@ -1,7 +1,6 @@
 package dev.timebound.bigtable;
 
 import com.google.bigtable.v2.ReadRowsRequest;
-import com.google.bigtable.v2.ReadRowsResponse;
 import com.google.protobuf.ByteString;
 import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.Deadlines;
@@ -153,7 +152,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
         return;
       }
       boolean done = a.done;
-      ReadRowsResponse message = a.message;
+      byte[] message = a.message;
       if (message != null) {
         a.message = null;
         a.wait = 0;
@@ -201,7 +200,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     }
   }
 
-  private void merge(Attempt a, ReadRowsResponse message) {
+  private void merge(Attempt a, byte[] message) {
     advanced = false;
     try {
       a.merger.push(message, this);
@@ -347,7 +346,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
   }
 
   /** One call to the server. */
-  private final class Attempt implements CoreSubscriber<ReadRowsResponse> {
+  private final class Attempt implements CoreSubscriber<byte[]> {
     private static final int HEADERS = -1;
 
     final int number;
@@ -357,7 +356,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     private @Nullable Subscription upstream;
 
     /** At most one: the next is asked for when it has been merged and its rows delivered. */
-    volatile @Nullable ReadRowsResponse message;
+    volatile byte @Nullable [] message;
 
     volatile @Nullable Throwable error;
     volatile boolean done;
@@ -394,7 +393,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     }
 
     @Override
-    public void onNext(ReadRowsResponse response) {
+    public void onNext(byte[] response) {
       message = response;
       drain();
     }

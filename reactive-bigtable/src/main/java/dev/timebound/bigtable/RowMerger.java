@@ -1,47 +1,51 @@
 package dev.timebound.bigtable;
 
-import com.google.bigtable.v2.ReadRowsResponse;
-import com.google.bigtable.v2.ReadRowsResponse.CellChunk;
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnsafeByteOperations;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Puts the rows of one attempt together from the chunks the server sends. A broken stream ends in
- * {@link InvalidChunkStreamException}, never in a wrong row; rows that were whole before the fault
- * have gone to the sink, those of the same message too. After that exception the merger refuses all
- * further input.
+ * Puts the rows of one attempt together from the chunks the server sends, read straight from the
+ * bytes of each message. A broken stream ends in {@link InvalidChunkStreamException}, never in a
+ * wrong row; rows that were whole before the fault have gone to the sink, those of the same message
+ * too. After that exception the merger refuses all further input.
  *
- * <p>Allocates a row, its cells and nothing else per row. Belongs to one attempt; not thread-safe.
+ * <p>Allocates a row, its cells, its key's and values' bytes, and nothing else per row where rows
+ * have the same columns. Belongs to one attempt; not thread-safe.
  */
 final class RowMerger {
   /** A row wider than this does not make the merger hold an array of its width afterwards. */
   private static final int KEPT_CELLS = 1024;
 
+  private static final byte[] NOTHING = {};
+
   private final boolean reversed;
 
   /** Key of the last row or scan marker; all that follow lie past it. Null before the first. */
-  private @Nullable ByteString last;
+  private byte @Nullable [] last;
 
   private long rows;
   private boolean broken;
+  private final ChunkCursor chunk = new ChunkCursor();
+  private final Names<String> families = new Names<>(ChunkCursor::text);
+  private final Names<ByteString> qualifiers = new Names<>(UnsafeByteOperations::unsafeWrap);
 
-  // the row under way
-  private @Nullable ByteString rowKey;
+  // the row under way: none where its key is null
+  private byte @Nullable [] rowKey;
   private String family = "";
   private ByteString qualifier = ByteString.EMPTY;
-  private Cell[] cells = new Cell[16];
+  private Cell[] cells = new Cell[4];
   private int cellCount;
 
   // the split value under way: announced is 0 where there is none
   private int announced;
   private int gathered;
+  private byte[] pieces = NOTHING;
   private long timestamp;
   private List<String> labels = List.of();
-  private final List<ByteString> pieces = new ArrayList<>();
 
   /**
    * A merger for one attempt.
@@ -51,21 +55,31 @@ final class RowMerger {
    */
   RowMerger(boolean reversed, @Nullable ByteString resumedAfter) {
     this.reversed = reversed;
-    this.last = resumedAfter;
+    this.last = resumedAfter == null ? null : resumedAfter.toByteArray();
   }
 
-  /** Takes the next message; calls the sink for each row that it completes, in order. */
-  void push(ReadRowsResponse response, RowSink sink) {
+  /**
+   * Takes the next message; calls the sink for each row that it completes, in order.
+   *
+   * @param message a ReadRowsResponse as it came; not held on to
+   */
+  void push(byte[] message, RowSink sink) {
     if (broken) {
       throw new IllegalStateException("the stream was broken already");
     }
-    ByteString scanned = response.getLastScannedRowKey();
-    if (!scanned.isEmpty()) {
-      marker(scanned, sink);
-    }
-    int n = response.getChunksCount();
-    for (int i = 0; i < n; i++) {
-      chunk(response.getChunks(i), sink);
+    try {
+      chunk.open(message);
+      if (!chunk.scanned.isEmpty()) {
+        marker(sink);
+      }
+      while (chunk.next()) {
+        merge(sink);
+      }
+      chunk.close();
+    } catch (InvalidProtocolBufferException e) {
+      InvalidChunkStreamException fault = fault(ChunkFault.MALFORMED, rowKey);
+      fault.initCause(e);
+      throw fault;
     }
   }
 
@@ -81,37 +95,35 @@ final class RowMerger {
     return rowKey != null;
   }
 
-  private void marker(ByteString key, RowSink sink) {
+  private void marker(RowSink sink) {
+    byte[] key = chunk.scanned.copy();
     if (rowKey != null) {
       throw fault(ChunkFault.MARKER_IN_ROW, rowKey);
     }
-    if (!isPastLast(key)) {
+    if (!isPastLast(chunk.scanned)) {
       throw fault(ChunkFault.MARKER_OUT_OF_ORDER, key);
     }
     last = key;
-    sink.scanned(key);
+    sink.scanned(UnsafeByteOperations.unsafeWrap(key));
   }
 
-  private void chunk(CellChunk chunk, RowSink sink) {
-    if (chunk.getResetRow()) {
-      reset(chunk);
+  private void merge(RowSink sink) throws InvalidProtocolBufferException {
+    if (chunk.reset) {
+      reset();
       return;
     }
-    ByteString key = rowKey;
+    byte[] key = rowKey;
     if (key == null) {
-      key = begin(chunk);
-    } else {
-      ByteString named = chunk.getRowKey();
-      if (!named.isEmpty() && !named.equals(key)) {
-        throw fault(ChunkFault.OTHER_ROW, key);
-      }
+      key = begin();
+    } else if (!chunk.rowKey.isEmpty() && !chunk.rowKey.isEqualTo(key)) {
+      throw fault(ChunkFault.OTHER_ROW, key);
     }
     if (announced == 0) {
-      cell(chunk, key);
+      cell(key);
     } else {
-      piece(chunk, key);
+      piece(key);
     }
-    if (chunk.getCommitRow()) {
+    if (chunk.commit) {
       if (announced != 0) {
         throw fault(ChunkFault.COMMIT_IN_VALUE, key);
       }
@@ -119,91 +131,88 @@ final class RowMerger {
     }
   }
 
-  private ByteString begin(CellChunk chunk) {
-    ByteString key = chunk.getRowKey();
-    if (key.isEmpty()) {
-      throw fault(ChunkFault.NO_ROW_KEY, key);
+  private byte[] begin() {
+    if (chunk.rowKey.isEmpty()) {
+      throw fault(ChunkFault.NO_ROW_KEY, null);
     }
-    if (!chunk.hasFamilyName()) {
+    byte[] key = chunk.rowKey.copy();
+    if (!chunk.hasFamily) {
       throw fault(ChunkFault.NO_FAMILY, key);
     }
-    if (!isPastLast(key)) {
+    if (!isPastLast(chunk.rowKey)) {
       throw fault(ChunkFault.KEY_OUT_OF_ORDER, key);
     }
     rowKey = key;
     return key;
   }
 
-  private void cell(CellChunk chunk, ByteString key) {
-    if (chunk.hasFamilyName()) {
-      if (!chunk.hasQualifier()) {
+  private void cell(byte[] key) throws InvalidProtocolBufferException {
+    if (chunk.hasFamily) {
+      if (!chunk.hasQualifier) {
         throw fault(ChunkFault.NO_QUALIFIER, key);
       }
-      family = chunk.getFamilyName().getValue();
+      family = families.at(cellCount, chunk.family);
     }
-    if (chunk.hasQualifier()) {
-      qualifier = chunk.getQualifier().getValue();
+    if (chunk.hasQualifier) {
+      qualifier = qualifiers.at(cellCount, chunk.qualifier);
     }
-    int size = chunk.getValueSize();
+    int size = chunk.valueSize;
     if (size == 0) {
-      List<String> labels =
-          chunk.getLabelsCount() == 0 ? List.of() : List.copyOf(chunk.getLabelsList());
-      add(new Cell(family, qualifier, chunk.getTimestampMicros(), chunk.getValue(), labels));
+      add(
+          new Cell(
+              family,
+              qualifier,
+              chunk.timestampMicros,
+              chunk.value.copyToByteString(),
+              chunk.labels));
       return;
     }
-    ByteString value = chunk.getValue();
     if (size < 0) {
       throw fault(ChunkFault.NEGATIVE_VALUE_SIZE, key);
     }
-    if (value.isEmpty()) {
+    if (chunk.value.isEmpty()) {
       throw fault(ChunkFault.EMPTY_FIRST_PIECE, key);
     }
     announced = size;
-    timestamp = chunk.getTimestampMicros();
-    labels = List.copyOf(chunk.getLabelsList());
-    gather(value, key);
+    timestamp = chunk.timestampMicros;
+    labels = chunk.labels;
+    gather(key);
   }
 
-  private void piece(CellChunk chunk, ByteString key) {
-    if (chunk.hasFamilyName()
-        || chunk.hasQualifier()
-        || chunk.getTimestampMicros() != 0
-        || chunk.getLabelsCount() != 0) {
+  private void piece(byte[] key) {
+    if (chunk.hasFamily
+        || chunk.hasQualifier
+        || chunk.timestampMicros != 0
+        || !chunk.labels.isEmpty()) {
       throw fault(ChunkFault.CELL_IN_VALUE, key);
     }
-    int size = chunk.getValueSize();
+    int size = chunk.valueSize;
     if (size != 0 && size != announced) {
       throw fault(ChunkFault.VALUE_SIZE_CHANGED, key);
     }
-    gather(chunk.getValue(), key);
+    gather(key);
     if (size == 0) {
       if (gathered != announced) {
         throw fault(ChunkFault.VALUE_TOO_SHORT, key);
       }
-      add(new Cell(family, qualifier, timestamp, join(), labels));
+      byte[] whole = gathered == pieces.length ? pieces : Arrays.copyOf(pieces, gathered);
+      add(new Cell(family, qualifier, timestamp, UnsafeByteOperations.unsafeWrap(whole), labels));
       dropPieces();
     }
   }
 
-  private void gather(ByteString value, ByteString key) {
-    if (value.size() > announced - gathered) {
+  /** Makes room by what has come in, never by what was only announced. */
+  private void gather(byte[] key) {
+    int more = chunk.value.length();
+    if (more > announced - gathered) {
       throw fault(ChunkFault.VALUE_TOO_LONG, key);
     }
-    gathered += value.size();
-    if (!value.isEmpty()) {
-      pieces.add(value);
+    int total = gathered + more;
+    if (total > pieces.length) {
+      pieces = Arrays.copyOf(pieces, (int) Math.min(announced, 2L * total));
     }
-  }
-
-  /** Sized by what came in, never by what was only announced. */
-  private ByteString join() {
-    byte[] whole = new byte[gathered];
-    int at = 0;
-    for (ByteString piece : pieces) {
-      piece.copyTo(whole, at);
-      at += piece.size();
-    }
-    return UnsafeByteOperations.unsafeWrap(whole);
+    chunk.value.copyTo(pieces, gathered);
+    gathered = total;
   }
 
   private void add(Cell cell) {
@@ -213,26 +222,26 @@ final class RowMerger {
     cells[cellCount++] = cell;
   }
 
-  private void commit(ByteString key, RowSink sink) {
-    Row row = new Row(key, Arrays.copyOf(cells, cellCount));
+  private void commit(byte[] key, RowSink sink) {
+    Row row = new Row(UnsafeByteOperations.unsafeWrap(key), Arrays.copyOf(cells, cellCount));
     last = key;
     rows++;
     dropRow();
     sink.row(row);
   }
 
-  private void reset(CellChunk chunk) {
-    ByteString key = rowKey;
+  private void reset() {
+    byte[] key = rowKey;
     if (key == null) {
-      throw fault(ChunkFault.RESET_WITHOUT_ROW, chunk.getRowKey());
+      throw fault(ChunkFault.RESET_WITHOUT_ROW, chunk.rowKey.copy());
     }
-    if (!chunk.getRowKey().isEmpty()
-        || chunk.hasFamilyName()
-        || chunk.hasQualifier()
-        || chunk.getTimestampMicros() != 0
-        || chunk.getLabelsCount() != 0
-        || chunk.getValueSize() != 0
-        || !chunk.getValue().isEmpty()) {
+    if (!chunk.rowKey.isEmpty()
+        || chunk.hasFamily
+        || chunk.hasQualifier
+        || chunk.timestampMicros != 0
+        || !chunk.labels.isEmpty()
+        || chunk.valueSize != 0
+        || !chunk.value.isEmpty()) {
       throw fault(ChunkFault.RESET_WITH_DATA, key);
     }
     dropRow();
@@ -246,30 +255,29 @@ final class RowMerger {
       Arrays.fill(cells, 0, cellCount, null);
     }
     cellCount = 0;
-    if (announced != 0) {
-      dropPieces();
-    }
+    dropPieces();
   }
 
   private void dropPieces() {
     announced = 0;
     gathered = 0;
+    pieces = NOTHING;
     labels = List.of();
-    pieces.clear();
   }
 
-  private boolean isPastLast(ByteString key) {
-    ByteString before = last;
+  private boolean isPastLast(Span key) {
+    byte[] before = last;
     if (before == null) {
       return true;
     }
-    int c = Keys.compare(key, before);
+    int c = key.compareTo(before);
     return reversed ? c < 0 : c > 0;
   }
 
-  private InvalidChunkStreamException fault(ChunkFault fault, ByteString key) {
+  private InvalidChunkStreamException fault(ChunkFault fault, byte @Nullable [] key) {
     broken = true;
     dropRow();
-    return new InvalidChunkStreamException(fault, key, rows);
+    ByteString named = key == null ? ByteString.EMPTY : ByteString.copyFrom(key);
+    return new InvalidChunkStreamException(fault, named, rows);
   }
 }

@@ -20,7 +20,7 @@ final class Merged implements RowSink {
     RowMerger merger = new RowMerger(reversed, null);
     try {
       for (ReadRowsResponse message : stream) {
-        merger.push(message, merged);
+        merger.push(message.toByteArray(), merged);
       }
       merger.end();
     } catch (InvalidChunkStreamException e) {

@@ -11,6 +11,7 @@ import com.google.protobuf.ByteString;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -63,7 +64,7 @@ class RowMergerDifferentialTest {
   @MethodSource("seeds")
   void broken(long seed) {
     Random random = new Random(1000 + seed);
-    for (int i = 0; i < 3 * STREAMS; i++) {
+    for (int i = 0; i < 2 * STREAMS; i++) {
       boolean reversed = random.nextInt(4) == 0;
       List<ReadRowsResponse> stream =
           ChunkStreams.mutated(
@@ -79,7 +80,7 @@ class RowMergerDifferentialTest {
     int rowsBefore = 0;
     int unbroken = 0;
     Random random = new Random(7);
-    for (int i = 0; i < 40 * STREAMS; i++) {
+    for (int i = 0; i < 20 * STREAMS; i++) {
       Merged ours =
           Merged.of(ChunkStreams.mutated(ChunkStreams.valid(random, false), random), false);
       if (ours.error == null) {
@@ -89,7 +90,10 @@ class RowMergerDifferentialTest {
         rowsBefore += ours.rows.isEmpty() ? 0 : 1;
       }
     }
-    assertThat(faults.keySet()).containsExactlyInAnyOrder(ChunkFault.values());
+    Set<ChunkFault> all = EnumSet.allOf(ChunkFault.class);
+    // bytes that are no message at all are ChunkCursorTest's
+    all.remove(ChunkFault.MALFORMED);
+    assertThat(faults.keySet()).isEqualTo(all);
     assertThat(rowsBefore).isGreaterThan(STREAMS);
     assertThat(unbroken).isGreaterThan(STREAMS);
   }
