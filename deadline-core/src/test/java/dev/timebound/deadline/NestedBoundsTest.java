@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.assertj.core.api.InstanceOfAssertFactories;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -136,7 +137,10 @@ class NestedBoundsTest {
         .transform(Deadlines.within(BUDGET, "outer", clock))
         .subscribe(recorder);
     assertThat(calls).hasValue(3);
-    assertThat(recorder.ends).singleElement().isInstanceOf(DeadlineExceededException.class);
+    assertThat(recorder.ends)
+        .singleElement()
+        .asInstanceOf(InstanceOfAssertFactories.throwable(DeadlineExceededException.class))
+        .hasMessageStartingWith("outer: ");
     assertThat(recorder.faults).isEmpty();
     assertThat(clock.pending()).isZero();
   }
