@@ -162,10 +162,7 @@ public final class BigtableEmulator implements AutoCloseable {
   }
 
   private static final class Shared {
+    // its process ends by a shutdown hook of the emulator's own library
     static final BigtableEmulator EMULATOR = launch(true);
-
-    static {
-      Runtime.getRuntime().addShutdownHook(new Thread(EMULATOR::stop, "bigtable-emulator-stop"));
-    }
   }
 }
