@@ -55,7 +55,7 @@ final class Caller implements AutoCloseable {
     return ClientCalls.blockingUnaryCall(
         channel,
         BigtableGrpc.getPingAndWarmMethod(),
-        CallOptions.DEFAULT.withDeadlineAfter(10, TimeUnit.SECONDS),
+        CallOptions.DEFAULT.withDeadlineAfter(30, TimeUnit.SECONDS),
         PingAndWarmRequest.getDefaultInstance());
   }
 

@@ -17,6 +17,7 @@ final class EchoServer implements AutoCloseable {
   final AtomicLong received = new AtomicLong();
   private final boolean echo;
   private final ServerSocket server;
+  private final Thread acceptor;
 
   private EchoServer(boolean echo) {
     this.echo = echo;
@@ -25,7 +26,7 @@ final class EchoServer implements AutoCloseable {
     } catch (IOException e) {
       throw new IllegalStateException(e);
     }
-    start("accept", this::acceptAll);
+    acceptor = start("accept", this::acceptAll);
   }
 
   static EchoServer start() {
@@ -73,21 +74,25 @@ final class EchoServer implements AutoCloseable {
     }
   }
 
-  private static void start(String name, Runnable work) {
+  private static Thread start(String name, Runnable work) {
     Thread thread = new Thread(work, name);
     thread.setDaemon(true);
     thread.start();
+    return thread;
   }
 
   @Override
   public void close() {
     try {
       server.close();
+      acceptor.join(); // until then the kernel may still accept for it
       for (Socket socket : sockets) {
         socket.close();
       }
     } catch (IOException e) {
       throw new IllegalStateException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
     }
   }
 }

@@ -128,6 +128,8 @@ class ScriptedBigtableFlowTest {
     for (int i = 0; i < calls; i++) {
       open.add(client.readRows(1));
     }
+    // headers that cross a cancel are reset once more
+    open.forEach(Caller.Call::awaitHeaders);
     server.awaitOpenStreams(calls);
     open.forEach(call -> call.call.cancel("enough", null));
   }

@@ -224,6 +224,7 @@ class ScriptedBigtableTest {
       assertThat(one.messages).isEmpty();
       rows.open();
       assertThat(one.awaitCode()).isEqualTo(Status.Code.OK);
+      assertThat(two.awaitCode()).isEqualTo(Status.Code.OK);
       assertThat(two.keys()).isEqualTo(one.keys()).containsExactly("a");
       assertThat(client.readRows(2).awaitCode())
           .as("an open gate holds nobody")
