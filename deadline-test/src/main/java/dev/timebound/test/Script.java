@@ -78,7 +78,7 @@ public final class Script {
    * These messages, one after the other, each taken when the one before it has left; the source may
    * be endless.
    */
-  public Script messages(Iterable<? extends MessageLite> messages) {
+  public <T extends MessageLite> Script messages(Iterable<T> messages) {
     return then((runner, next) -> runner.messages(messages.iterator(), next));
   }
 

@@ -88,6 +88,11 @@ class FaultProxyTest {
       assertThat(first.state()).isEqualTo(ProxyConnection.State.OPEN);
       assertThat(proxy.roundTrips()).isEqualTo(11);
 
+      // what comes unasked is no round trip
+      server.sockets.get(0).getOutputStream().write(1);
+      assertThat(one.getInputStream().read()).isEqualTo(1);
+      assertThat(first.roundTrips()).isEqualTo(10);
+
       one.close();
       eventually("the closed one is gone", () -> proxy.connections().size() == 1);
       eventually(
