@@ -252,7 +252,8 @@ public final class ScriptedBigtable implements AutoCloseable {
     Http2Settings http2 =
         Http2Settings.defaultSettings()
             .maxHeaderListSize(LARGEST_HEADERS)
-            .maxConcurrentStreams(settings.maxConcurrentStreams);
+            .maxConcurrentStreams(settings.maxConcurrentStreams)
+            .initialWindowSize(settings.initialWindow);
     Http2FrameCodec codec =
         Http2FrameCodecBuilder.forServer()
             .initialSettings(http2)
@@ -289,6 +290,7 @@ public final class ScriptedBigtable implements AutoCloseable {
   /** Settings of a {@link ScriptedBigtable}. */
   public static final class Builder {
     private long maxConcurrentStreams = Integer.MAX_VALUE;
+    private int initialWindow = 65_535;
     private boolean answerPings = true;
     private int maxResets;
     private int maxResetsSeconds;
@@ -302,6 +304,15 @@ public final class ScriptedBigtable implements AutoCloseable {
             "maxConcurrentStreams: " + streams + " (expected: 0..2^32-1)");
       }
       maxConcurrentStreams = streams;
+      return this;
+    }
+
+    /** Bytes of a request that a client may send on a stream unread; by default 65,535. */
+    public Builder initialWindow(int bytes) {
+      if (bytes < 1) {
+        throw new IllegalArgumentException("initialWindow: " + bytes + " (expected: > 0)");
+      }
+      initialWindow = bytes;
       return this;
     }
 

@@ -17,7 +17,9 @@ import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DisplayName;
@@ -191,6 +193,30 @@ class ScriptedBigtableFlowTest {
           .hasMessage("Connection reset");
       assertThat(closed.getInputStream().readAllBytes()).isNotEmpty();
     }
+  }
+
+  @Test
+  @DisplayName("settings reach the client; out of range they are refused by name")
+  void settings() throws Exception {
+    try (ScriptedBigtable server =
+            ScriptedBigtable.builder().maxConcurrentStreams(7).initialWindow(1_234).start();
+        Socket socket = handMade(server)) {
+      DataInputStream in = new DataInputStream(socket.getInputStream());
+      int length = in.readUnsignedByte() << 16 | in.readUnsignedShort();
+      in.skipNBytes(6);
+      Map<Integer, Integer> settings = new HashMap<>();
+      for (int i = 0; i < length / 6; i++) {
+        settings.put(in.readUnsignedShort(), in.readInt());
+      }
+      assertThat(settings).containsEntry(3, 7).containsEntry(4, 1_234);
+    }
+    ScriptedBigtable.Builder builder = ScriptedBigtable.builder();
+    assertThatThrownBy(() -> builder.initialWindow(0))
+        .hasMessage("initialWindow: 0 (expected: > 0)");
+    assertThatThrownBy(() -> builder.maxConcurrentStreams(-1))
+        .hasMessage("maxConcurrentStreams: -1 (expected: 0..2^32-1)");
+    assertThatThrownBy(() -> builder.maxResets(0, 1))
+        .hasMessage("maxResets: 0 in 1 s (expected: both > 0)");
   }
 
   /** HTTP/2 by hand: preface, empty SETTINGS; the server's own come back. */
