@@ -233,7 +233,7 @@ abstract class CallSubscription<Q, R> extends ClientCall.Listener<R>
   }
 
   final void waiting() {
-    if (!waits && call != null) {
+    if (!waits) {
       waits = true;
       setup.attempt().waiting();
     }
