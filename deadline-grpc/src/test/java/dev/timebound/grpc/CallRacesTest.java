@@ -17,6 +17,7 @@ import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -27,7 +28,8 @@ import reactor.core.publisher.Flux;
 @DisplayName("GR-1 races of one call")
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class CallRacesTest {
-  private static final int ROUNDS = 4000;
+  private static final int ROUNDS = 2000;
+  private static final int DUELS = 4000;
   private ExecutorService threads = Executors.newFixedThreadPool(3);
 
   @AfterAll
@@ -141,6 +143,90 @@ class CallRacesTest {
       assertThat(probe.broken).as("seed " + seed).isEmpty();
       assertThat(probe.got.size() + discarded.size()).as("seed " + seed).isEqualTo(1);
       assertThat(cancels || probe.completed).as("seed " + seed).isTrue();
+    }
+  }
+
+  @Test
+  @DisplayName("GR-1 a request meets a message while others are held: in order, one at a time")
+  void requestMeetsMessage() throws Exception {
+    for (int seed = 0; seed < DUELS; seed++) {
+      Random random = new Random(seed);
+      FakeCalls fake = new FakeCalls();
+      Probe<byte[]> probe = new Probe<>();
+      GrpcCalls.serverStreaming(fake, STREAM, CallOptions.DEFAULT, REQUEST).subscribe(probe);
+      FakeCall call = fake.only();
+      probe.request(2);
+      for (int i = 0; i < 4; i++) {
+        call.deliver(new byte[] {(byte) i}); // two handed on, two held
+      }
+      probe.onEach = p -> spin(20);
+      int[] pauses = pauses(random);
+      duel(
+          () -> {
+            spin(pauses[0]);
+            probe.request(10);
+          },
+          () -> {
+            spin(pauses[1]);
+            call.deliver(new byte[] {4});
+            call.deliver(new byte[] {5});
+          });
+      assertThat(probe.broken).as("seed " + seed).isEmpty();
+      assertThat(numbers(probe.got)).as("seed " + seed).containsExactly(0, 1, 2, 3, 4, 5);
+    }
+  }
+
+  @Test
+  @DisplayName("GR-1 a cancel meets a unary answer: it is discarded")
+  void cancelMeetsAnswer() throws Exception {
+    for (int seed = 0; seed < DUELS; seed++) {
+      Random random = new Random(seed);
+      FakeCalls fake = new FakeCalls();
+      List<byte[]> discarded = new CopyOnWriteArrayList<>();
+      Probe<byte[]> probe = new Probe<>();
+      GrpcCalls.unary(fake, UNARY, CallOptions.DEFAULT, REQUEST)
+          .doOnDiscard(byte[].class, discarded::add)
+          .subscribe(probe);
+      probe.request(1);
+      FakeCall call = fake.only();
+      int[] pauses = pauses(random);
+      duel(
+          () -> {
+            spin(pauses[0]);
+            probe.cancel();
+          },
+          () -> {
+            spin(pauses[1]);
+            call.deliver(REQUEST);
+          });
+      assertThat(discarded).as("seed " + seed).hasSize(1);
+      assertThat(probe.got).as("seed " + seed).isEmpty();
+    }
+  }
+
+  /** Both from the very same moment: this thread and one other, which spin until both are there. */
+  private void duel(Runnable here, Runnable there) throws Exception {
+    AtomicInteger ready = new AtomicInteger();
+    CompletableFuture<Void> other =
+        CompletableFuture.runAsync(
+            () -> {
+              meet(ready);
+              there.run();
+            },
+            threads);
+    meet(ready);
+    here.run();
+    other.get(60, TimeUnit.SECONDS);
+  }
+
+  private static void meet(AtomicInteger ready) {
+    ready.incrementAndGet();
+    for (int spins = 0; ready.get() < 2; spins++) {
+      if (spins < 10_000) {
+        Thread.onSpinWait();
+      } else {
+        Thread.yield(); // the other one has no core yet
+      }
     }
   }
 
