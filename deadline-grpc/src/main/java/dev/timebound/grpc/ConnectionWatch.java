@@ -1,7 +1,8 @@
 package dev.timebound.grpc;
 
+import io.grpc.netty.shaded.io.netty.channel.ChannelDuplexHandler;
 import io.grpc.netty.shaded.io.netty.channel.ChannelHandlerContext;
-import io.grpc.netty.shaded.io.netty.channel.ChannelInboundHandlerAdapter;
+import io.grpc.netty.shaded.io.netty.channel.ChannelPromise;
 
 /**
  * Tells data that arrives from data that is only now read. What has come in for a stream that
@@ -26,10 +27,20 @@ public final class ConnectionWatch {
     return reading || !installed;
   }
 
-  /** A handler for the head of a new connection's pipeline. */
-  ChannelInboundHandlerAdapter handler() {
+  /**
+   * A handler for the head of a new connection's pipeline.
+   *
+   * <p>It also flushes what was written without a flush. gRPC's transport does that with calls
+   * queued behind the server's stream limit: where a cancel frees a stream, the next call's headers
+   * are written once the reset has left, after the flush that sent it, and would wait for whatever
+   * happens next on the connection; on a quiet one for ever. (BT-1)
+   */
+  ChannelDuplexHandler handler() {
     installed = true;
-    return new ChannelInboundHandlerAdapter() {
+    return new ChannelDuplexHandler() {
+      private boolean unflushed;
+      private boolean looks;
+
       @Override
       public void channelRead(ChannelHandlerContext context, Object data) {
         reading = true;
@@ -37,6 +48,31 @@ public final class ConnectionWatch {
           context.fireChannelRead(data);
         } finally {
           reading = false;
+        }
+      }
+
+      @Override
+      public void write(ChannelHandlerContext context, Object data, ChannelPromise promise) {
+        context.write(data, promise);
+        unflushed = true;
+        if (!looks) {
+          looks = true;
+          context.executor().execute(() -> look(context)); // behind what the loop is at
+        }
+      }
+
+      @Override
+      public void flush(ChannelHandlerContext context) {
+        unflushed = false; // before: the flush itself may bring writes
+        context.flush();
+      }
+
+      private void look(ChannelHandlerContext context) {
+        looks = false;
+        if (unflushed) {
+          context
+              .channel()
+              .flush(); // from the top: a request's body waits in HTTP/2's flow control
         }
       }
     };
