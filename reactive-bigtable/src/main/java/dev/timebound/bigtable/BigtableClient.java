@@ -95,7 +95,7 @@ public final class BigtableClient implements AutoCloseable {
     builder.configure(poolBuilder);
     this.pool = poolBuilder.build();
     BigtableMeters meters = BigtableMeters.of(builder.meters());
-    this.reads = new ReadRowsCalls(settings, this::channelFor, options, meters);
+    this.reads = new ReadRowsCalls(settings, this::channelFor, options, executor, meters);
     this.retry = new BigtableRetry(settings);
   }
 
@@ -109,7 +109,7 @@ public final class BigtableClient implements AutoCloseable {
    * ahead of it. (BT-37, BT-42)
    */
   public Flux<Row> readRows(Query query) {
-    return new ReadRowsFlux(
+    return ReadRowsFlux.of(
         reads, query.toRequest(settings.tableName(query.tableId()), settings.appProfileId()));
   }
 
@@ -124,8 +124,8 @@ public final class BigtableClient implements AutoCloseable {
   }
 
   /**
-   * Keys that part the table into pieces of about one size. Retried as a whole until the first is
-   * delivered.
+   * Keys that part the table into pieces of about one size. Retried as a whole: none is delivered
+   * before all have come.
    */
   public Flux<KeyOffset> sampleRowKeys(String tableId) {
     SampleRowKeysRequest request =
@@ -135,6 +135,7 @@ public final class BigtableClient implements AutoCloseable {
             .build();
     return retry
         .around(
+            "bigtable.sample-row-keys",
             attempt ->
                 GrpcCalls.serverStreaming(
                         channelFor(request.getTableName()),
@@ -151,6 +152,7 @@ public final class BigtableClient implements AutoCloseable {
     PingAndWarmRequest request = PingAndWarmProbe.request(settings);
     return retry
         .around(
+            "bigtable.ping-and-warm",
             attempt ->
                 GrpcCalls.unary(
                     channelFor(request.getName()),
@@ -165,10 +167,7 @@ public final class BigtableClient implements AutoCloseable {
     return pool;
   }
 
-  /**
-   * Reads of this client whose timer is still armed, none when all have ended; for tests that
-   * nothing is left.
-   */
+  /** Whether no call is open and no read is under way; for tests that nothing is left. */
   boolean isIdle() {
     return pool.inFlight() == 0 && reads.watch().isIdle();
   }

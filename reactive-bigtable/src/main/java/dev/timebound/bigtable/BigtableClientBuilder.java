@@ -28,6 +28,7 @@ public final class BigtableClientBuilder {
 
   private static final String SERVICE_HOST = "bigtable.googleapis.com";
   private static final int SERVICE_PORT = 443;
+  private static final Duration SHORTEST_BACKOFF = Duration.ofMillis(1);
 
   private @Nullable String projectId;
   private @Nullable String instanceId;
@@ -80,10 +81,13 @@ public final class BigtableClientBuilder {
    * in plain text; else bigtable.googleapis.com:443 over TLS.
    */
   public BigtableClientBuilder endpoint(String host, int port) {
-    this.host = named("endpoint host", host);
+    if (!isHost(host)) {
+      throw invalid("endpoint host", "'" + host + "'", "a host name or an address");
+    }
     if (port < 1 || port > 65535) {
       throw invalid("endpoint port", port, "1 to 65535");
     }
+    this.host = host;
     this.port = port;
     return this;
   }
@@ -123,10 +127,12 @@ public final class BigtableClientBuilder {
 
   /**
    * The pause before a retry, jittered: the first, and the most it grows to. Defaults 10 ms and 1
-   * s. (BT-34)
+   * s; the first is at least 1 ms. (BT-34)
    */
   public BigtableClientBuilder backoff(Duration initial, Duration max) {
-    positive("initialBackoff", initial);
+    if (initial.compareTo(SHORTEST_BACKOFF) < 0) {
+      throw invalid("initialBackoff", initial, ">= " + SHORTEST_BACKOFF);
+    }
     if (max.compareTo(initial) < 0) {
       throw invalid("maxBackoff", max, ">= initialBackoff " + initial);
     }
@@ -210,6 +216,9 @@ public final class BigtableClientBuilder {
             initialBackoff,
             maxBackoff,
             scheduler == null ? Schedulers.parallel() : scheduler);
+    if (credentials != null && target.plaintext()) {
+      LOG.warn("credentials are sent to {} in plain text", target.host());
+    }
     if (settings.retries() && headersTimeout.compareTo(gapTimeout) <= 0) {
       LOG.warn(
           "headersTimeout {} is not above gapTimeout {}: a wait for headers ends as DEADLINE_EXCEEDED before it can be"
@@ -233,8 +242,9 @@ public final class BigtableClientBuilder {
     int colon = emulator.lastIndexOf(':');
     try {
       int emulatorPort = Integer.parseInt(emulator.substring(colon + 1));
-      if (colon > 0 && emulatorPort >= 1 && emulatorPort <= 65535) {
-        return new Target(emulator.substring(0, colon), emulatorPort, true);
+      String emulatorHost = emulator.substring(0, Math.max(0, colon));
+      if (isHost(emulatorHost) && emulatorPort >= 1 && emulatorPort <= 65535) {
+        return new Target(emulatorHost, emulatorPort, true);
       }
     } catch (NumberFormatException e) {
       // said below
@@ -284,6 +294,10 @@ public final class BigtableClientBuilder {
 
   @Nullable MeterRegistry meters() {
     return meters;
+  }
+
+  private static boolean isHost(String host) {
+    return !host.isBlank() && host.chars().noneMatch(c -> c <= ' ' || c == '/' || c == '@');
   }
 
   private static String required(String setting, @Nullable String value) {

@@ -16,6 +16,15 @@ record BigtableSettings(
     Duration maxBackoff,
     Scheduler scheduler) {
 
+  /** Nanoseconds of a length of time that may be any; the longest there are where it has more. */
+  static long nanos(Duration length) {
+    try {
+      return length.toNanos();
+    } catch (ArithmeticException tooLong) {
+      return length.isNegative() ? Long.MIN_VALUE : Long.MAX_VALUE;
+    }
+  }
+
   String instanceName() {
     return "projects/" + projectId + "/instances/" + instanceId;
   }

@@ -47,7 +47,13 @@ final class BigtableStatuses {
    * @param retryDelay the least wait that the server asked for; null where it asked for none
    */
   record Verdict(
-      Line line, @Nullable FailureKind kind, boolean retryable, @Nullable Duration retryDelay) {}
+      Line line, @Nullable FailureKind kind, boolean retryable, @Nullable Duration retryDelay) {
+
+    /** The least wait that the server asked for, 0 where none. */
+    long retryDelayNanos() {
+      return retryDelay == null ? 0 : BigtableSettings.nanos(retryDelay);
+    }
+  }
 
   /** The lines of the table; the first that matches counts. */
   enum Line {

@@ -12,6 +12,7 @@ import io.grpc.ClientInterceptors;
 import io.grpc.Metadata;
 import io.grpc.stub.MetadataUtils;
 import java.net.URI;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BiFunction;
@@ -61,7 +62,11 @@ final class PingAndWarmProbe implements ChannelProbe {
                     new RequestMetadataCallback() {
                       @Override
                       public void onSuccess(Map<String, List<String>> metadata) {
-                        sink.success(asMetadata(metadata));
+                        try {
+                          sink.success(asMetadata(metadata));
+                        } catch (RuntimeException malformed) {
+                          sink.error(malformed);
+                        }
                       }
 
                       @Override
@@ -75,12 +80,19 @@ final class PingAndWarmProbe implements ChannelProbe {
 
   private static Metadata asMetadata(Map<String, List<String>> values) {
     Metadata metadata = new Metadata();
-    values.forEach(
-        (name, all) ->
-            all.forEach(
-                value ->
-                    metadata.put(Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER), value)));
+    values.forEach((name, all) -> all.forEach(value -> put(metadata, name, value)));
     return metadata;
+  }
+
+  /** As grpc-auth does it: the library gives binary values in base64. */
+  private static void put(Metadata metadata, String name, String value) {
+    if (name.endsWith(Metadata.BINARY_HEADER_SUFFIX)) {
+      metadata.put(
+          Metadata.Key.of(name, Metadata.BINARY_BYTE_MARSHALLER),
+          Base64.getDecoder().decode(value));
+    } else {
+      metadata.put(Metadata.Key.of(name, Metadata.ASCII_STRING_MARSHALLER), value);
+    }
   }
 
   @Override

@@ -9,6 +9,8 @@ import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.MethodDescriptor;
 import java.time.Duration;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import reactor.core.publisher.Flux;
@@ -26,6 +28,7 @@ final class ReadRowsCalls {
   private final BigtableSettings settings;
   private final Function<String, Channel> channels;
   private final CallOptions options;
+  private final Executor delivery;
   private final ReadWatch watch;
   private final BigtableMeters meters;
   private final IntervalFunction backoff;
@@ -35,15 +38,18 @@ final class ReadRowsCalls {
   /**
    * @param channels the channel for a table's name, its headers attached
    * @param options what every call carries: credentials
+   * @param delivery where the calls' signals come, and the reads' timers go
    */
   ReadRowsCalls(
       BigtableSettings settings,
       Function<String, Channel> channels,
       CallOptions options,
+      Executor delivery,
       BigtableMeters meters) {
     this.settings = settings;
     this.channels = channels;
     this.options = options;
+    this.delivery = delivery;
     this.meters = meters;
     Duration shortest =
         settings.gapTimeout().compareTo(settings.headersTimeout()) < 0
@@ -73,6 +79,15 @@ final class ReadRowsCalls {
 
   int headersTicks() {
     return headersTicks;
+  }
+
+  /** Runs the task on the delivery executor, behind what it has to do; here where it refuses. */
+  void deliver(Runnable task) {
+    try {
+      delivery.execute(task);
+    } catch (RejectedExecutionException shutDown) {
+      task.run();
+    }
   }
 
   long now() {

@@ -11,7 +11,11 @@ final class ReadRowsFlux extends Flux<Row> {
   private final ReadRowsCalls calls;
   private final ReadRowsRequest request;
 
-  ReadRowsFlux(ReadRowsCalls calls, ReadRowsRequest request) {
+  static Flux<Row> of(ReadRowsCalls calls, ReadRowsRequest request) {
+    return onAssembly(new ReadRowsFlux(calls, request));
+  }
+
+  private ReadRowsFlux(ReadRowsCalls calls, ReadRowsRequest request) {
     this.calls = calls;
     this.request = request;
   }

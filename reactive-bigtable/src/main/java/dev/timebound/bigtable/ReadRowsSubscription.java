@@ -3,17 +3,16 @@ package dev.timebound.bigtable;
 import com.google.bigtable.v2.ReadRowsRequest;
 import com.google.protobuf.ByteString;
 import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
-import dev.timebound.grpc.CallAttempt;
 import dev.timebound.health.FailureKind;
-import io.grpc.Status;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.atomic.AtomicLongFieldUpdater;
@@ -32,8 +31,13 @@ import reactor.util.context.Context;
  * signals of the attempt in hand, demand, cancel and timers only leave a mark and call it. A
  * message is asked of the attempt only when downstream wants a row and none is at hand, so that the
  * bridge's "a message is wanted and none is there" means that a caller waits. (BT-11, BT-37)
+ *
+ * <p>Timers enter the loop by way of the delivery executor: rows are handed on by whoever owns the
+ * loop, and a subscriber that blocks must not do so on the timers' thread.
  */
 final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Watched {
+  static final String OPERATION = "bigtable.read-rows";
+
   private static final AtomicIntegerFieldUpdater<ReadRowsSubscription> WIP =
       AtomicIntegerFieldUpdater.newUpdater(ReadRowsSubscription.class, "wip");
   private static final AtomicLongFieldUpdater<ReadRowsSubscription> REQUESTED =
@@ -53,11 +57,14 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
   private volatile boolean cancelled;
   private volatile boolean backoffOver;
 
+  /** A request for less than one row: ends the read. */
+  private volatile @Nullable Throwable refused;
+
   /**
    * The attempt in hand; null before the first, while a retry waits, and at the end. Written by the
    * loop.
    */
-  private volatile @Nullable Attempt attempt;
+  private volatile @Nullable ReadAttempt attempt;
 
   // --- the loop's own
 
@@ -77,12 +84,13 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
 
   private int attemptsInAll;
   private final Set<String> avoid = new HashSet<>();
-  private volatile @Nullable Disposable backoff;
+  private @Nullable Disposable backoff;
 
-  /** The failure to retry after, once somebody wants a row. */
-  private @Nullable Throwable parked;
+  /** How the last attempt failed; null before one has. */
+  private @Nullable Throwable lastFailure;
 
-  private @Nullable Duration parkedDelay;
+  /** What is to follow from {@link #lastFailure}, once somebody wants a row. */
+  private BigtableStatuses.@Nullable Verdict parked;
 
   ReadRowsSubscription(
       ReadRowsCalls calls, ReadRowsRequest request, CoreSubscriber<? super Row> actual) {
@@ -97,84 +105,102 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
 
   void begin() {
     backoffOver = true;
-    calls.watch().add(this);
     drain();
+  }
+
+  Context context() {
+    return actual.currentContext();
   }
 
   @Override
   public void request(long n) {
-    if (Operators.validate(n)) {
+    if (n > 0) {
       Operators.addCap(REQUESTED, this, n);
-      drain();
+    } else {
+      refused = new IllegalArgumentException("request: " + n + " (expected: > 0, rule 3.9)");
     }
+    drain();
   }
 
   @Override
   public void cancel() {
     cancelled = true;
+    // At once, though the loop may be held up by a subscriber that blocks.
+    ReadAttempt a = attempt;
+    if (a != null) {
+      a.cancel();
+    }
     drain();
   }
 
-  private void drain() {
+  void drain() {
     if (WIP.getAndIncrement(this) != 0) {
       return;
     }
     int missed = 1;
     do {
       if (!ended) {
-        if (cancelled) {
-          end("cancelled");
-        } else {
-          run();
+        try {
+          pass();
+        } catch (Throwable t) {
+          // A subscriber must not throw (rule 2.13): it gets no further signal, and its call does
+          // not stay open.
+          if (!ended) {
+            end("error");
+          }
+          throw t;
         }
       }
       missed = WIP.addAndGet(this, -missed);
     } while (missed != 0);
   }
 
-  /** One pass: as far as rows, demand and signals at hand allow. */
+  private void pass() {
+    Throwable bad = refused;
+    if (cancelled) {
+      end("cancelled");
+    } else if (bad != null) {
+      fail(bad);
+    } else {
+      run();
+    }
+  }
+
+  /** As far as rows, demand and signals at hand allow. */
   private void run() {
     for (; ; ) {
       emit();
       if (cancelled || nextRow < rows.size()) {
         return;
       }
-      Attempt a = attempt;
+      ReadAttempt a = attempt;
       if (a == null) {
         if (parked != null && emitted != requested) {
           scheduleRetry();
         }
-        if (backoffOver) {
-          backoffOver = false;
-          startAttempt();
-          continue;
-        }
-        return;
-      }
-      boolean done = a.done;
-      byte[] message = a.message;
-      if (message != null) {
-        a.message = null;
-        a.wait = 0;
-        merge(a, message);
-      } else if (done) {
-        if (!terminated(a, a.error)) {
+        if (ended || !backoffOver) {
           return;
         }
+        backoffOver = false;
+        startAttempt();
+        continue;
+      }
+      boolean done = a.isDone(); // before the message: it is set after the last one
+      byte[] message = a.takeMessage();
+      if (message != null) {
+        merge(a, message);
+      } else if (done) {
+        terminated(a, a.error());
       } else if (a.isOverdue()) {
         RuntimeException cause = a.overdue();
         // The verdict first: the cancel that follows says nothing of the channel. (BT-30, BT-35)
         a.callAttempt.failed(FailureKind.CONNECTION, cause);
         a.cancel();
-        if (!terminated(a, cause)) {
-          return;
-        }
-      } else if (emitted != requested && a.wait == 0) {
-        a.wait = ++a.waits;
-        a.request();
-        // What a request brings at once is seen by the next pass.
-        return;
+        terminated(a, cause);
       } else {
+        if (emitted != requested) {
+          a.startWait(); // what it brings at once is seen by the next pass
+        }
         return;
       }
       if (ended) {
@@ -200,20 +226,20 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     }
   }
 
-  private void merge(Attempt a, byte[] message) {
+  private void merge(ReadAttempt a, byte[] message) {
     advanced = false;
     try {
       a.merger.push(message, this);
     } catch (InvalidChunkStreamException e) {
       // The rows that were whole before the fault are delivered first.
-      a.cancel();
-      a.error = e;
-      a.done = true;
+      a.broken(e);
     }
     if (advanced) {
       attempts = 1;
-      avoid.clear();
-      a.gapArmed = calls.settings().retries();
+      if (!avoid.isEmpty()) {
+        avoid.clear();
+      }
+      a.armGap(calls.settings().retries());
     }
   }
 
@@ -230,65 +256,79 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     advanced = true;
   }
 
-  /** The attempt is over. True where the loop goes on. */
-  private boolean terminated(Attempt a, @Nullable Throwable failure) {
+  /** The attempt is over: the read ends, or waits for its retry. */
+  private void terminated(ReadAttempt a, @Nullable Throwable failure) {
     attempt = null;
-    deadline.charge("bigtable.read-rows attempt " + a.number, a.elapsed());
+    charge(a);
     if (failure == null) {
       try {
         a.merger.end();
       } catch (InvalidChunkStreamException e) {
         fail(e);
-        return false;
+        return;
       }
       complete();
-      return false;
+      return;
     }
-    String channel = a.callAttempt.channel();
-    if (channel != null) {
-      avoid.add(channel);
+    if (failure instanceof InvalidChunkStreamException) {
+      fail(failure);
+      return;
     }
     next = progress.next();
     if (next == null) {
       // All that was asked for has been delivered: only the goodbye was lost. (BT-32)
       complete();
-      return false;
+      return;
+    }
+    if (failure instanceof DeadlineExceededException) {
+      // Made before this attempt was charged.
+      Throwable cause = failure.getCause() == null ? lastFailure : failure.getCause();
+      fail(new DeadlineExceededException(OPERATION, deadline, cause));
+      return;
+    }
+    String channel = a.callAttempt.channel();
+    if (channel != null) {
+      avoid.add(channel);
     }
     BigtableStatuses.Verdict verdict =
         BigtableStatuses.of(failure, a.endedBy(), a.callAttempt.isSent());
     if (verdict == null || !verdict.retryable() || attempts >= calls.settings().maxAttempts()) {
       fail(failure);
-      return false;
+      return;
     }
-    calls.meters().resumed(verdict.line().name().toLowerCase(Locale.ROOT));
-    parked = failure;
-    parkedDelay = verdict.retryDelay();
-    return true;
+    lastFailure = failure;
+    parked = verdict;
   }
 
   /** Only now that a row is wanted: a stream nobody reads sends no retries. */
   private void scheduleRetry() {
-    Throwable failure = Objects.requireNonNull(parked);
-    Duration asked = parkedDelay;
+    BigtableStatuses.Verdict verdict = Objects.requireNonNull(parked);
+    Throwable failure = Objects.requireNonNull(lastFailure);
     parked = null;
-    parkedDelay = null;
-    long delay = Math.max(calls.backoffNanos(attempts), asked == null ? 0 : asked.toNanos());
-    if (deadline.remainingNanos() <= delay) {
+    long delay = Math.max(calls.backoffNanos(attempts), verdict.retryDelayNanos());
+    if (!deadline.isNone() && deadline.remainingNanos() <= delay) {
       // No attempt could start before the deadline. (BT-36)
       fail(failure);
       return;
     }
-    backoff =
-        calls
-            .settings()
-            .scheduler()
-            .schedule(
-                () -> {
-                  backoffOver = true;
-                  drain();
-                },
-                delay,
-                TimeUnit.NANOSECONDS);
+    try {
+      backoff =
+          calls
+              .settings()
+              .scheduler()
+              .schedule(
+                  () -> {
+                    backoffOver = true;
+                    calls.deliver(this::drain);
+                  },
+                  delay,
+                  TimeUnit.NANOSECONDS);
+    } catch (RejectedExecutionException shutDown) {
+      failure.addSuppressed(shutDown);
+      fail(failure);
+      return;
+    }
+    calls.meters().resumed(verdict.line().name().toLowerCase(Locale.ROOT));
   }
 
   private void startAttempt() {
@@ -296,12 +336,16 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     if (request == null) {
       throw new IllegalStateException("an attempt with nothing left to read");
     }
+    if (attemptsInAll == 0) {
+      calls.watch().add(this);
+    }
     backoff = null;
     attempts++;
     attemptsInAll++;
-    Attempt a = new Attempt(attemptsInAll);
+    RowMerger merger = new RowMerger(reversed, progress.resumePoint());
+    ReadAttempt a = new ReadAttempt(this, calls, attemptsInAll, avoid, merger);
     // The last attempt has none, so that a read slow on the server still completes. (BT-33)
-    a.gapArmed = attempts < calls.settings().maxAttempts();
+    a.armGap(attempts < calls.settings().maxAttempts());
     attempt = a;
     calls.call(request, a.callAttempt).subscribe(a);
   }
@@ -321,10 +365,11 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     ended = true;
     calls.meters().ended(outcome, attemptsInAll, calls.now() - beganAt);
     calls.watch().remove(this);
-    Attempt a = attempt;
+    ReadAttempt a = attempt;
     attempt = null;
     if (a != null) {
       a.cancel();
+      charge(a);
     }
     Disposable timer = backoff;
     if (timer != null) {
@@ -337,144 +382,21 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     nextRow = 0;
   }
 
-  @Override
-  public void tick() {
-    Attempt a = attempt;
-    if (a != null && a.tick()) {
-      drain();
+  private void charge(ReadAttempt a) {
+    if (!deadline.isNone()) {
+      deadline.charge(OPERATION + " attempt " + a.number, a.elapsed());
     }
   }
 
-  /** One call to the server. */
-  private final class Attempt implements CoreSubscriber<byte[]> {
-    private static final int HEADERS = -1;
-
-    final int number;
-    final CallAttempt callAttempt = CallAttempt.avoiding(avoid);
-    final RowMerger merger = new RowMerger(reversed, progress.resumePoint());
-    private final long startedAt = calls.now();
-    private @Nullable Subscription upstream;
-
-    /** At most one: the next is asked for when it has been merged and its rows delivered. */
-    volatile byte @Nullable [] message;
-
-    volatile @Nullable Throwable error;
-    volatile boolean done;
-
-    /** What the tick found overdue: a wait's number, or the headers. */
-    private volatile int due;
-
-    private boolean overdue;
-
-    /** Number of the wait under way, 0 when the caller does not wait. Written by the loop. */
-    volatile int wait;
-
-    int waits;
-    volatile boolean gapArmed;
-
-    // --- the tick's own
-    private int seenWait;
-    private long seenReceived = -1;
-    private int idleTicks;
-    private int headerTicks;
-
-    Attempt(int number) {
-      this.number = number;
-    }
-
-    @Override
-    public Context currentContext() {
-      return actual.currentContext();
-    }
-
-    @Override
-    public void onSubscribe(Subscription s) {
-      upstream = s;
-    }
-
-    @Override
-    public void onNext(byte[] response) {
-      message = response;
-      drain();
-    }
-
-    @Override
-    public void onError(Throwable e) {
-      error = e;
-      done = true;
-      drain();
-    }
-
-    @Override
-    public void onComplete() {
-      done = true;
-      drain();
-    }
-
-    void request() {
-      Subscription s = upstream;
-      if (s != null) {
-        s.request(1);
-      }
-    }
-
-    void cancel() {
-      Subscription s = upstream;
-      if (s != null) {
-        s.cancel();
-      }
-    }
-
-    long elapsed() {
-      return calls.now() - startedAt;
-    }
-
-    /** True where something is overdue. */
-    boolean tick() {
-      long received = callAttempt.received();
-      if (received == 0 && ++headerTicks > calls.headersTicks()) {
-        due = HEADERS;
-        return true;
-      }
-      int w = wait;
-      if (w == 0 || !gapArmed || w != seenWait || received != seenReceived) {
-        seenWait = w;
-        seenReceived = received;
-        idleTicks = 0;
-        return false;
-      }
-      if (++idleTicks < calls.gapTicks()) {
-        return false;
-      }
-      due = w;
-      return true;
-    }
-
-    /** Whether what the tick found still holds: a message may have come in since. */
-    boolean isOverdue() {
-      int d = due;
-      return d == HEADERS ? callAttempt.received() == 0 : d != 0 && d == wait;
-    }
-
-    private RuntimeException timeout(String what) {
-      return Status.DEADLINE_EXCEEDED
-          .withDescription("bigtable read: " + what + ", on " + callAttempt.channel())
-          .asRuntimeException();
-    }
-
-    CallEnd.EndedBy endedBy() {
-      if (!overdue) {
-        return CallEnd.EndedBy.PEER;
-      }
-      return due == HEADERS ? CallEnd.EndedBy.HEADERS_TIMEOUT : CallEnd.EndedBy.GAP_TIMEOUT;
-    }
-
-    RuntimeException overdue() {
-      overdue = true;
-      return due == HEADERS
-          ? timeout("no headers for " + calls.settings().headersTimeout())
-          : timeout(
-              "nothing received for " + calls.settings().gapTimeout() + " while a row was wanted");
+  @Override
+  public void tick() {
+    ReadAttempt a = attempt;
+    if (a != null && a.tick()) {
+      calls.deliver(
+          () -> {
+            a.confirm();
+            drain();
+          });
     }
   }
 }

@@ -11,14 +11,20 @@ import reactor.core.scheduler.Scheduler;
  * One timer for all the reads of a client: a read is looked at every tick and counts the ticks that
  * passed without news. Counted and not timed, so that a tick that comes late (a pause of the
  * process, a busy scheduler) is never taken for the server's silence. A read's limit is found late
- * by a tick or two, a tenth of it. The timer runs only while a read does.
+ * by a tick or two, a tenth of it. The timer runs only while a read does, and a tick longer at
+ * most.
  */
 final class ReadWatch {
   /** Ticks that make up the shorter of the limits. */
   static final int RESOLUTION = 10;
 
+  private static final long SHORTEST_TICK = TimeUnit.MILLISECONDS.toNanos(1);
+
+  /** So that a client without reads is still within a second, however long its limits. */
+  private static final long LONGEST_TICK = TimeUnit.SECONDS.toNanos(1);
+
   interface Watched {
-    /** From the scheduler's thread; never two at a time. */
+    /** From the scheduler's thread; never two at a time. May not throw. */
     void tick();
   }
 
@@ -29,12 +35,13 @@ final class ReadWatch {
 
   ReadWatch(Scheduler scheduler, Duration shortestLimit) {
     this.scheduler = scheduler;
-    this.periodNanos = Math.max(1, shortestLimit.toNanos() / RESOLUTION);
+    long tenth = BigtableSettings.nanos(shortestLimit) / RESOLUTION;
+    this.periodNanos = Math.max(SHORTEST_TICK, Math.min(LONGEST_TICK, tenth));
   }
 
-  /** Ticks that pass in {@code limit}, rounded up. */
+  /** Ticks that pass in {@code limit}, rounded up; at least 1. */
   int ticks(Duration limit) {
-    long ticks = (limit.toNanos() + periodNanos - 1) / periodNanos;
+    long ticks = (BigtableSettings.nanos(limit) - 1) / periodNanos + 1;
     return (int) Math.min(Integer.MAX_VALUE, ticks);
   }
 
@@ -49,8 +56,13 @@ final class ReadWatch {
     watched.remove(read);
   }
 
+  /** Whether no read is watched; the timer may have a last tick to come. */
   boolean isIdle() {
-    return watched.isEmpty() && !ticking.get();
+    return watched.isEmpty();
+  }
+
+  boolean isTicking() {
+    return ticking.get();
   }
 
   private void tick() {
