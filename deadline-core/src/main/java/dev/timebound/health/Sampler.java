@@ -30,7 +30,7 @@ final class Sampler<M extends Member> {
   private final AtomicBoolean ticking = new AtomicBoolean();
 
   // the drain's own
-  private boolean fresh = true;
+  private boolean rested = true;
   private boolean anyoneWaits;
   private long lastTick;
   private long measured;
@@ -71,11 +71,9 @@ final class Sampler<M extends Member> {
   }
 
   Signal.Tick sample(long now) {
-    // after a rest time has passed for all; marks from before it tell nothing
-    boolean first = fresh;
     long passed = now - lastTick;
-    measured += first ? passed : Math.min(passed, 2 * period);
-    fresh = false;
+    measured += rested ? passed : Math.min(passed, 2 * period);
+    rested = false;
     lastTick = now;
     anyoneWaits = false;
     List<Signal.Sample> samples = new ArrayList<>();
@@ -87,7 +85,7 @@ final class Sampler<M extends Member> {
       Oldest oldest = new Oldest(measured);
       slot.claims.visit(oldest);
       anyoneWaits |= oldest.since != Clock.NEVER;
-      samples.add(new Signal.Sample(slot.id, progressed && !first, oldest.since));
+      samples.add(new Signal.Sample(slot.id, progressed, oldest.since));
     }
     return new Signal.Tick(measured, samples);
   }
@@ -98,7 +96,7 @@ final class Sampler<M extends Member> {
       schedule(period);
       return;
     }
-    fresh = true;
+    rested = true;
     ticking.set(false);
     for (Slot<M> slot : slots.get()) {
       slot.claims.visit(

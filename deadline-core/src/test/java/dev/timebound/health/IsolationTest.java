@@ -152,6 +152,44 @@ class IsolationTest {
   }
 
   @Test
+  @DisplayName("HE-9 a listener that blocks holds up no fail handle and no other listener")
+  void blockingListener() throws Exception {
+    Scheduler scheduler = Schedulers.newParallel("health-test", 8);
+    CountDownLatch release = new CountDownLatch(1);
+    HealthEngine engine = HealthEngine.builder().scheduler(scheduler).build();
+    try {
+      HealthGroup<FakeMember> g =
+          engine.group("g", HealthPolicy.consecutiveFailures(1).cooldown(ofSeconds(5)).build());
+      FakeMember a = FakeMember.named("a");
+      g.add(a);
+      g.add(FakeMember.named("b"));
+      AtomicInteger seen = new AtomicInteger();
+      CountDownLatch told = new CountDownLatch(1);
+      engine
+          .events()
+          .subscribe(
+              e -> {
+                seen.incrementAndGet();
+                uninterruptibly(release);
+              });
+      AtomicInteger others = new AtomicInteger();
+      engine.events().subscribe(e -> others.incrementAndGet());
+      on(g, a, e -> {}).failed(CONNECTION, null);
+      until(() -> seen.get() == 1);
+      on(g, a, e -> {}).succeeded();
+      on(g, a, e -> told.countDown());
+      on(g, a, e -> {}).failed(CONNECTION, null);
+      assertThat(told.await(10, TimeUnit.SECONDS)).isTrue();
+      until(() -> others.get() == 3);
+      assertThat(seen).hasValue(1);
+    } finally {
+      release.countDown();
+      engine.close();
+      scheduler.disposeGracefully().block(Duration.ofSeconds(10));
+    }
+  }
+
+  @Test
   @DisplayName(
       "a closed engine still counts and ends claims, tells what was decided, probes no more")
   void closed() {

@@ -3,6 +3,7 @@ package dev.timebound.health;
 import static dev.timebound.health.Clock.NEVER;
 import static java.time.Duration.ofMillis;
 import static java.time.Duration.ofSeconds;
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
@@ -83,6 +84,31 @@ class MachineTest {
               new Signal.Tick(0, List.of(new Signal.Sample(9, true, 0))))) {
         assertThat(m.on(s, signal, SECOND)).isEqualTo(new Machine.Step(s, List.of()));
       }
+    }
+  }
+
+  @Nested
+  class Probes {
+    @Test
+    @DisplayName("BT-13 the outcome of a probe that is no longer the one under way is nothing")
+    void stale() {
+      Machine m = machine(SILENCE);
+      GroupState s = m.on(members(m, 4), tick(0), SECOND).state();
+      Signal progress = new Signal.Tick(SECOND, List.of(new Signal.Sample(1, true, 0)));
+      s = m.on(s, progress, SECOND).state();
+      s = m.on(s, tick(0), SECOND + 1).state();
+      assertThat(requireNonNull(s.get(1)).status()).isEqualTo(MemberStatus.HEALTHY);
+      s = m.on(s, later(2 * SECOND), 2 * SECOND).state();
+      assertThat(requireNonNull(s.get(1)).probe().running()).isEqualTo(2);
+      for (ProbeOutcome outcome : ProbeOutcome.values()) {
+        assertThat(m.on(s, new Signal.ProbeEnded(1, 1, outcome), 2 * SECOND))
+            .isEqualTo(new Machine.Step(s, List.of()));
+      }
+    }
+
+    private Signal later(long measured) {
+      return new Signal.Tick(
+          measured, List.of(new Signal.Sample(1, false, 0), new Signal.Sample(2, true, NEVER)));
     }
   }
 

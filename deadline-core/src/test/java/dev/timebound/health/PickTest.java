@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
@@ -134,18 +135,91 @@ class PickTest {
     }
   }
 
-  @Test
-  @DisplayName("HE-12a two picks at one moment see each other")
-  void simultaneous() throws Exception {
-    try (Race race = new Race(2);
-        Bench two = new Bench(HealthPolicy.loadOnly().build(), 2)) {
-      for (int round = 0; round < 20_000; round++) {
+  @Nested
+  class Moments {
+    @Test
+    @DisplayName("HE-12a two picks at one moment see each other")
+    void simultaneous() {
+      try (Race race = new Race(3);
+          Bench two = new Bench(HealthPolicy.loadOnly().build(), 2)) {
         List<Claim<FakeMember>> picks = new CopyOnWriteArrayList<>();
         Runnable pick = () -> picks.add(requireNonNull(two.group.pick(m -> false, null)));
-        race.run(pick, pick);
-        assertThat(picks.get(0).member()).as("round " + round).isNotSameAs(picks.get(1).member());
-        picks.forEach(Claim::succeeded);
+        for (int round = 0; round < 20_000; round++) {
+          race.run(pick, pick);
+          assertThat(picks.get(0).member()).as("round " + round).isNotSameAs(picks.get(1).member());
+          picks.forEach(Claim::succeeded);
+          picks.clear();
+        }
       }
+    }
+
+    @Test
+    @DisplayName("HE-12a a pick made while another chooses is seen by it")
+    void withinEachOther() {
+      try (Bench two = new Bench(HealthPolicy.loadOnly().build(), 2)) {
+        for (int round = 0; round < 100; round++) {
+          List<Claim<FakeMember>> inner = new ArrayList<>();
+          Claim<FakeMember> outer =
+              two.kept(
+                  two.group.pick(
+                      m -> {
+                        if (m == two.m(1) && inner.isEmpty()) {
+                          inner.add(two.pick());
+                        }
+                        return false;
+                      },
+                      null));
+          assertThat(outer.member()).as("round " + round).isNotSameAs(inner.get(0).member());
+          outer.succeeded();
+          inner.get(0).succeeded();
+        }
+      }
+    }
+
+    @Test
+    @DisplayName("BT-15 HE-12a one that goes out between choice and claim: the claim moves")
+    void goesOut() {
+      try (Bench two =
+          new Bench(HealthPolicy.consecutiveFailures(1).cooldown(ofSeconds(5)).build(), 2)) {
+        Claim<FakeMember> failing = two.on(0);
+        two.on(1);
+        two.on(1);
+        Claim<FakeMember> c =
+            two.kept(
+                two.group.pick(
+                    m -> {
+                      failing.failed(FailureKind.CONNECTION, null);
+                      return false;
+                    },
+                    two.failed::add));
+        assertThat(two.status(0)).isEqualTo(MemberStatus.QUARANTINED);
+        assertThat(c.member()).isSameAs(two.m(1));
+        assertThat(c.isEnded()).isFalse();
+        assertThat(two.health(0).open()).isZero();
+        assertThat(two.failed).isEmpty();
+      }
+    }
+
+    @Test
+    @DisplayName("BT-5 one that leaves between choice and claim: the claim moves, it is gone")
+    void leaves() {
+      b.on(1);
+      b.on(2);
+      b.on(3);
+      AtomicBoolean gone = new AtomicBoolean();
+      Claim<FakeMember> c =
+          b.kept(
+              b.group.pick(
+                  m -> {
+                    if (m == b.m(0)) {
+                      b.group.remove(m).subscribe(null, null, () -> gone.set(true));
+                    }
+                    return false;
+                  },
+                  null));
+      assertThat(c.member()).isNotSameAs(b.m(0));
+      assertThat(gone).isTrue();
+      assertThat(b.group.openClaims()).isEqualTo(4);
     }
   }
 }

@@ -1,45 +1,103 @@
 package dev.timebound.health;
 
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import java.util.concurrent.TimeUnit;
+import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.IntConsumer;
+import org.jspecify.annotations.Nullable;
 
-/** Lets tasks begin at the same moment, as near as threads that spin for it can. */
+/**
+ * Lets two tasks run at the same moment, again and again: a partner thread spins for its task, so
+ * that the two begin some tens of nanoseconds apart, this way and that.
+ */
 final class Race implements AutoCloseable {
-  private final ExecutorService pool;
+  private final Random random;
+  private final Thread partner;
+  private volatile long round;
+  private volatile long done;
+  private volatile boolean over;
+  private @Nullable Runnable theirs;
+  private @Nullable Throwable thrown;
+  private int delay;
 
-  Race(int threads) {
-    pool = Executors.newFixedThreadPool(threads);
+  Race(long seed) {
+    random = new Random(seed);
+    partner = new Thread(this::partner, "race-" + seed);
+    partner.start();
   }
 
-  /** As many as there are threads; their failures are the caller's. */
-  void run(Runnable... tasks) throws Exception {
-    AtomicInteger missing = new AtomicInteger(tasks.length);
-    List<Future<?>> done = new ArrayList<>();
-    for (Runnable task : tasks) {
-      done.add(
-          pool.submit(
-              () -> {
-                missing.decrementAndGet();
-                for (int i = 0; missing.get() > 0; i++) {
-                  if (i > 1000) {
-                    Thread.yield();
-                  }
-                }
-                task.run();
-              }));
+  /** One on this thread, one on the partner's; returns when both have ended. */
+  void run(Runnable mine, Runnable theirs) {
+    this.theirs = theirs;
+    this.delay = random.nextInt(60);
+    int own = random.nextInt(250);
+    round++;
+    pause(own);
+    mine.run();
+    for (int i = 0; done != round; i++) {
+      patience(i);
     }
-    for (Future<?> f : done) {
-      f.get(60, TimeUnit.SECONDS);
+    if (thrown != null) {
+      throw new AssertionError(thrown);
+    }
+  }
+
+  /** Both do step after step, each step begun by both at about the same moment. */
+  void lockstep(int steps, IntConsumer mine, IntConsumer theirs) {
+    AtomicInteger a = new AtomicInteger(-1);
+    AtomicInteger b = new AtomicInteger(-1);
+    long seed = random.nextLong();
+    run(() -> steps(steps, a, b, mine, seed), () -> steps(steps, b, a, theirs, ~seed));
+  }
+
+  private void steps(
+      int steps, AtomicInteger own, AtomicInteger other, IntConsumer step, long seed) {
+    for (int i = 0; i < steps; i++) {
+      own.set(i);
+      for (int turn = 0; other.get() < i; turn++) {
+        patience(turn);
+      }
+      pause((int) (Mix.unit(seed + i) * 40));
+      step.accept(i);
+    }
+  }
+
+  private void partner() {
+    for (long next = 1; ; next++) {
+      for (int i = 0; round != next; i++) {
+        if (over) {
+          return;
+        }
+        patience(i);
+      }
+      pause(delay);
+      Runnable task = theirs;
+      try {
+        if (task != null) {
+          task.run();
+        }
+      } catch (RuntimeException | AssertionError e) {
+        thrown = e;
+      }
+      done = next;
+    }
+  }
+
+  @SuppressWarnings("UnusedVariable")
+  private void pause(int turns) {
+    for (int i = 0; i < turns; i++) {
+      boolean read = over;
+    }
+  }
+
+  /** Where the other one is not running there is no use in spinning. */
+  private static void patience(int turn) {
+    if (turn > 2000) {
+      Thread.yield();
     }
   }
 
   @Override
   public void close() {
-    pool.shutdownNow();
+    over = true;
   }
 }

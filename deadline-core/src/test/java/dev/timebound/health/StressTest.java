@@ -10,14 +10,15 @@ import java.util.List;
 import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -197,8 +198,8 @@ class StressTest {
 
   @Test
   @DisplayName("BT-15 HE-12a a claim that registers while its member goes out is failed or moved")
-  void registersAtThatMoment() throws Exception {
-    try (Race race = new Race(2)) {
+  void registersAtThatMoment() {
+    try (Race race = new Race(5)) {
       for (int round = 0; round < 5000; round++) {
         try (Bench b =
             new Bench(
@@ -225,40 +226,85 @@ class StressTest {
   }
 
   @Test
-  @DisplayName("HE-12a of two callers at once one gets the trial")
-  void oneTrial() throws Exception {
-    try (Race race = new Race(2);
-        Bench b = new Bench(HealthPolicy.consecutiveFailures(1).cooldown(ofMillis(5)).build(), 2)) {
-      for (int round = 0; round < 20_000; round++) {
-        b.on(0).failed(FailureKind.CONNECTION, null);
-        b.pass(5);
-        b.claims.clear();
-        List<Claim<FakeMember>> picks = new CopyOnWriteArrayList<>();
-        Runnable pick = () -> picks.add(requireNonNull(b.group.pick(m -> false, null)));
-        race.run(pick, pick);
-        assertThat(picks.stream().filter(c -> c.member() == b.m(0)))
-            .as("trials in round " + round)
-            .hasSize(1);
-        picks.forEach(Claim::succeeded);
+  @DisplayName("BT-5 a claim that registers while its member leaves holds the leaving, or moves")
+  void registersWhileLeaving() {
+    try (Race race = new Race(5)) {
+      for (int round = 0; round < 5000; round++) {
+        try (Bench b = new Bench(HealthPolicy.loadOnly().build(), 2)) {
+          b.on(1);
+          b.on(1);
+          AtomicBoolean gone = new AtomicBoolean();
+          AtomicReference<@Nullable Claim<FakeMember>> picked = new AtomicReference<>();
+          race.run(
+              () -> b.group.remove(b.m(0)).subscribe(null, null, () -> gone.set(true)),
+              () -> picked.set(b.group.pick(m -> false, null)));
+          Claim<FakeMember> claim = b.kept(picked.get());
+          assertThat(gone.get())
+              .as("left for good, in round " + round)
+              .isEqualTo(claim.member() != b.m(0));
+          claim.succeeded();
+          assertThat(gone).isTrue();
+        }
       }
     }
   }
 
   @Test
-  @DisplayName("HE-12a of two ends at once one ends the claim")
-  void oneEnd() throws Exception {
-    try (Race race = new Race(2);
-        Bench b = new Bench(HealthPolicy.loadOnly().build(), 1)) {
-      for (int round = 0; round < 20_000; round++) {
-        Claim<FakeMember> c = b.on(0);
-        b.claims.clear();
-        AtomicInteger ends = new AtomicInteger();
-        race.run(
-            () -> ends.addAndGet(c.succeeded() ? 1 : 0),
-            () -> ends.addAndGet(c.cancelled() ? 1 : 0));
-        assertThat(ends).as("ends in round " + round).hasValue(1);
-        assertThat(b.health(0).open()).isZero();
+  @DisplayName("HE-12a of two callers at once one gets the trial")
+  void oneTrial() {
+    try (Race race = new Race(6)) {
+      List<Slot<FakeMember>> slots = new ArrayList<>();
+      for (int i = 0; i < 10_000; i++) {
+        slots.add(new Slot<>(i, FakeMember.named("m"), "m"));
       }
+      chase(
+          race,
+          30,
+          () -> slots.forEach(s -> s.trial = Slot.TRIAL_FREE),
+          slots,
+          Slot::takeTrial,
+          Slot::takeTrial);
+    }
+  }
+
+  @Test
+  @DisplayName("HE-12a of two ends at once one ends the claim")
+  void oneEnd() {
+    try (Race race = new Race(7);
+        Bench b = new Bench(HealthPolicy.loadOnly().build(), 1)) {
+      List<Claim<FakeMember>> claims = new ArrayList<>();
+      chase(
+          race,
+          40,
+          () -> {
+            claims.clear();
+            for (int i = 0; i < 10_000; i++) {
+              claims.add(requireNonNull(b.group.pick(m -> false, null)));
+            }
+          },
+          claims,
+          Claim::succeeded,
+          Claim::cancelled);
+      assertThat(b.health(0).open()).isZero();
+    }
+  }
+
+  /** Two threads go along the same things in lockstep. */
+  private static <T> void chase(
+      Race race,
+      int rounds,
+      Runnable before,
+      List<T> things,
+      Predicate<T> mine,
+      Predicate<T> theirs) {
+    for (int round = 0; round < rounds; round++) {
+      before.run();
+      int[] won = new int[2];
+      race.lockstep(
+          things.size(),
+          i -> won[0] += mine.test(things.get(i)) ? 1 : 0,
+          i -> won[1] += theirs.test(things.get(i)) ? 1 : 0);
+      assertThat(won[0] + won[1]).as("each won once, in round " + round).isEqualTo(things.size());
     }
   }
 
