@@ -41,17 +41,27 @@ final class Race implements AutoCloseable {
     }
   }
 
-  /** Both do step after step, each step begun by both at about the same moment. */
-  void lockstep(int steps, IntConsumer mine, IntConsumer theirs) {
+  /**
+   * Both do step after step, each step begun by both at about the same moment.
+   *
+   * @param look what both do before it: who made a thing has it at hand, the other has not
+   */
+  void lockstep(int steps, IntConsumer look, IntConsumer mine, IntConsumer theirs) {
     AtomicInteger a = new AtomicInteger(-1);
     AtomicInteger b = new AtomicInteger(-1);
     long seed = random.nextLong();
-    run(() -> steps(steps, a, b, mine, seed), () -> steps(steps, b, a, theirs, ~seed));
+    run(() -> steps(steps, a, b, look, mine, seed), () -> steps(steps, b, a, look, theirs, ~seed));
   }
 
   private void steps(
-      int steps, AtomicInteger own, AtomicInteger other, IntConsumer step, long seed) {
+      int steps,
+      AtomicInteger own,
+      AtomicInteger other,
+      IntConsumer look,
+      IntConsumer step,
+      long seed) {
     for (int i = 0; i < steps; i++) {
+      look.accept(i);
       own.set(i);
       for (int turn = 0; other.get() < i; turn++) {
         patience(turn);

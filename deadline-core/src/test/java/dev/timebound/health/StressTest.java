@@ -18,6 +18,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.DisplayName;
@@ -259,9 +260,10 @@ class StressTest {
       }
       chase(
           race,
-          30,
+          60,
           () -> slots.forEach(s -> s.trial = Slot.TRIAL_FREE),
           slots,
+          Slot::load,
           Slot::takeTrial,
           Slot::takeTrial);
     }
@@ -275,7 +277,7 @@ class StressTest {
       List<Claim<FakeMember>> claims = new ArrayList<>();
       chase(
           race,
-          40,
+          60,
           () -> {
             claims.clear();
             for (int i = 0; i < 10_000; i++) {
@@ -283,6 +285,7 @@ class StressTest {
             }
           },
           claims,
+          Claim::isEnded,
           Claim::succeeded,
           Claim::cancelled);
       assertThat(b.health(0).open()).isZero();
@@ -295,6 +298,7 @@ class StressTest {
       int rounds,
       Runnable before,
       List<T> things,
+      Consumer<T> look,
       Predicate<T> mine,
       Predicate<T> theirs) {
     for (int round = 0; round < rounds; round++) {
@@ -302,6 +306,7 @@ class StressTest {
       int[] won = new int[2];
       race.lockstep(
           things.size(),
+          i -> look.accept(things.get(i)),
           i -> won[0] += mine.test(things.get(i)) ? 1 : 0,
           i -> won[1] += theirs.test(things.get(i)) ? 1 : 0);
       assertThat(won[0] + won[1]).as("each won once, in round " + round).isEqualTo(things.size());
