@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.timebound.grpc.FakeCalls.FakeCall;
 import io.grpc.CallOptions;
 import io.grpc.Status;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
@@ -22,10 +23,14 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestInstance;
+import org.junit.jupiter.api.Timeout;
+import org.reactivestreams.Subscription;
+import reactor.core.publisher.BaseSubscriber;
 import reactor.core.publisher.Flux;
 
 /** Message, close, request and cancel meet on three threads, in many seeded ways. */
 @DisplayName("GR-1 races of one call")
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
 class CallRacesTest {
   private static final int ROUNDS = 2000;
@@ -201,6 +206,65 @@ class CallRacesTest {
           });
       assertThat(discarded).as("seed " + seed).hasSize(1);
       assertThat(probe.got).as("seed " + seed).isEmpty();
+    }
+  }
+
+  @Test
+  @DisplayName("GR-1 a long stream, asked for one by one from another thread, stays in order")
+  void oneByOneFromAnotherThread() throws Exception {
+    int messages = 200_000;
+    FakeCalls fake = new FakeCalls();
+    AtomicInteger inside = new AtomicInteger();
+    AtomicInteger got = new AtomicInteger();
+    AtomicInteger broken = new AtomicInteger();
+    Counting subscriber = new Counting(inside, got, broken);
+    GrpcCalls.serverStreaming(fake, STREAM, CallOptions.DEFAULT, REQUEST).subscribe(subscriber);
+    FakeCall call = fake.only();
+    duel(
+        () -> {
+          // a new request once the last one is served: what comes in meanwhile is held
+          for (int asked = 0; asked < messages && broken.get() == 0; asked++) {
+            while (got.get() < asked && broken.get() == 0) {
+              Thread.onSpinWait();
+            }
+            subscriber.request(1);
+          }
+        },
+        () -> {
+          for (int sent = 0; sent < messages && broken.get() == 0; ) {
+            if (call.outstanding() > 0) {
+              call.deliver(ByteBuffer.allocate(4).putInt(sent++).array());
+            } else {
+              Thread.onSpinWait();
+            }
+          }
+        });
+    assertThat(broken).hasValue(0);
+    assertThat(got).hasValue(messages);
+  }
+
+  private static final class Counting extends BaseSubscriber<byte[]> {
+    private final AtomicInteger inside;
+    private final AtomicInteger got;
+    private final AtomicInteger broken;
+
+    Counting(AtomicInteger inside, AtomicInteger got, AtomicInteger broken) {
+      this.inside = inside;
+      this.got = got;
+      this.broken = broken;
+    }
+
+    @Override
+    protected void hookOnSubscribe(Subscription subscription) {}
+
+    @Override
+    protected void hookOnNext(byte[] message) {
+      boolean alone = inside.getAndIncrement() == 0;
+      if (!alone || ByteBuffer.wrap(message).getInt() != got.get()) {
+        broken.incrementAndGet();
+      }
+      inside.decrementAndGet();
+      got.incrementAndGet();
     }
   }
 

@@ -18,6 +18,8 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -32,6 +34,16 @@ class GrpcCallsTest {
   private static final Duration LONG = Duration.ofSeconds(20);
   private static final Metadata.Key<String> HINT =
       Metadata.Key.of("hint", Metadata.ASCII_STRING_MARSHALLER);
+
+  @BeforeAll
+  static void neverForEver() {
+    StepVerifier.setDefaultTimeout(LONG);
+  }
+
+  @AfterAll
+  static void back() {
+    StepVerifier.resetDefaultTimeout();
+  }
 
   private static Mono<byte[]> unary(Channel channel) {
     return GrpcCalls.unary(channel, UNARY, CallOptions.DEFAULT, REQUEST);
