@@ -13,7 +13,7 @@ import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
+import java.util.concurrent.ForkJoinPool;
 
 /**
  * The floor: a plain ClientCall that parses the generated messages and looks at the chunks. No rows
@@ -25,8 +25,15 @@ final class RawScan implements ScanClient {
   private static final int BATCH = 32;
 
   private final Target target;
+
+  /** Of the kind and the size of Timebound's own, first in, first out. */
   private final ExecutorService executor =
-      Executors.newFixedThreadPool(Math.max(4, 2 * Runtime.getRuntime().availableProcessors()));
+      new ForkJoinPool(
+          Math.max(4, 2 * Runtime.getRuntime().availableProcessors()),
+          ForkJoinPool.defaultForkJoinWorkerThreadFactory,
+          null,
+          true);
+
   private final List<ManagedChannel> channels = new ArrayList<>();
 
   RawScan(Target target) {
