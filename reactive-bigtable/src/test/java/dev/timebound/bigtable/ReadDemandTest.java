@@ -197,6 +197,29 @@ class ReadDemandTest {
   }
 
   @Test
+  @DisplayName(
+      "BT-37 on the event loop itself, where the user chose so: a long scan, one row a message")
+  void onTheLoop() {
+    try (Scripted reads =
+        Scripted.start(settings -> settings.gapTimeout(HOUR).deliverOn(Runnable::run))) {
+      reads.server.readRows().always(endless(10));
+      List<String> threads = new CopyOnWriteArrayList<>();
+      Reader reader =
+          Reader.of(
+              reads.all().take(20_000),
+              Long.MAX_VALUE,
+              row -> {
+                String name = Thread.currentThread().getName();
+                if (!threads.contains(name)) {
+                  threads.add(name);
+                }
+              });
+      assertThat(reader.awaitComplete()).hasSize(20_000);
+      assertThat(threads).allMatch(name -> name.startsWith("timebound-bigtable-io"));
+    }
+  }
+
+  @Test
   @DisplayName("BT-37 a request for nothing is an error, and leaves no call")
   void badRequest() {
     try (Scripted reads = start()) {

@@ -70,7 +70,7 @@ class ReadRowsTckTest {
 
   private final class RowsVerification extends PublisherVerification<Row> {
     RowsVerification() {
-      super(new TestEnvironment(10_000, 150), 10_000);
+      super(new TestEnvironment(10_000, 150, 50), 1_000);
     }
 
     @Override

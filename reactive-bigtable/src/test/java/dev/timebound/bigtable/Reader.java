@@ -2,8 +2,9 @@ package dev.timebound.bigtable;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Subscription;
@@ -14,7 +15,7 @@ import reactor.core.publisher.Flux;
 final class Reader extends BaseSubscriber<Row> {
   private final long first;
   private final Consumer<Row> onRow;
-  private final List<String> keys = new CopyOnWriteArrayList<>();
+  private final List<String> keys = Collections.synchronizedList(new ArrayList<>());
   private volatile boolean completed;
   private volatile @Nullable Throwable error;
 
@@ -73,13 +74,13 @@ final class Reader extends BaseSubscriber<Row> {
 
   /** Waits for the end, which must be a good one, and gives the keys. */
   List<String> awaitComplete() {
-    Eventually.eventually(() -> assertThat(isOver()).as("over, after %s", keys).isTrue());
+    Eventually.eventually(() -> assertThat(isOver()).as("over, after %s", keys()).isTrue());
     assertThat(error).isNull();
     return keys();
   }
 
   Throwable awaitError() {
-    Eventually.eventually(() -> assertThat(isOver()).as("over, after %s", keys).isTrue());
+    Eventually.eventually(() -> assertThat(isOver()).as("over, after %s", keys()).isTrue());
     Throwable e = error;
     if (e == null) {
       throw new AssertionError("completed, after " + keys);
