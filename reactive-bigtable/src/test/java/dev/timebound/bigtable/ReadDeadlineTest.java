@@ -21,7 +21,7 @@ import reactor.core.publisher.Flux;
 
 @DisplayName("BT-36 the caller's deadline bounds it all")
 class ReadDeadlineTest {
-  private static final Duration BUDGET = Duration.ofSeconds(2);
+  private static final Duration BUDGET = Duration.ofSeconds(3);
 
   private static Reader read(Flux<Row> rows, Duration budget) {
     return Reader.of(

@@ -22,7 +22,7 @@ import reactor.core.publisher.Flux;
  * left of the reads, here and at the server.
  */
 final class Scripted implements AutoCloseable {
-  static final Duration GAP = Duration.ofMillis(300);
+  static final Duration GAP = Duration.ofMillis(500);
   static final Duration HOUR = Duration.ofHours(1);
   static final Duration BOUND = Duration.ofSeconds(30);
   static final String TABLE = "table";
