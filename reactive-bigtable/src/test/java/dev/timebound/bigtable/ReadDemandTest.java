@@ -215,7 +215,11 @@ class ReadDemandTest {
                 }
               });
       assertThat(reader.awaitComplete()).hasSize(20_000);
-      assertThat(threads).allMatch(name -> name.startsWith("timebound-bigtable-io"));
+      // What is at hand when downstream asks may be handed over by the thread that asks.
+      String asking = Thread.currentThread().getName();
+      assertThat(threads)
+          .anyMatch(name -> name.startsWith("timebound-bigtable-io"))
+          .allMatch(name -> name.startsWith("timebound-bigtable-io") || name.equals(asking));
     }
   }
 
