@@ -143,7 +143,7 @@ public final class ChannelPool extends Channel implements AutoCloseable {
 
   /** Channels not shut down yet: those in the choice and those that drain. */
   public int openChannels() {
-    return live.size();
+    return (int) live.values().stream().filter(m -> !m.channel().isShutdown()).count();
   }
 
   /** Calls that a quarantine ended locally, since the pool was built. */
@@ -183,7 +183,7 @@ public final class ChannelPool extends Channel implements AutoCloseable {
 
   /** Whether the pool is closed and every connection of it is gone. */
   public boolean isTerminated() {
-    return closed.get() && live.isEmpty();
+    return closed.get() && live.values().stream().allMatch(m -> m.channel().isTerminated());
   }
 
   private HealthEngine ownEngine(@Nullable MeterRegistry meters) {

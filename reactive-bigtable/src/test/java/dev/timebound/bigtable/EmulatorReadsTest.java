@@ -48,6 +48,8 @@ class EmulatorReadsTest {
   @AfterAll
   static void close() {
     CLIENT.close();
+    Eventually.eventually(() -> assertThat(CLIENT.pool().isTerminated()).isTrue());
+    assertThat(CLIENT.pool().openChannels()).isZero();
   }
 
   @AfterEach
