@@ -72,9 +72,10 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
     }
     claim = picked;
     attempt.bind(picked, pool::callEnded);
-    ClientCall<Q, R> call = picked.member().channel().newCall(method, options);
-    delegate = call;
+    ClientCall<Q, R> call;
     try {
+      call = picked.member().channel().newCall(method, options);
+      delegate = call;
       call.start(new EndingListener(listener), headers);
     } catch (Throwable e) {
       end(picked.failed(FailureKind.CONNECTION, e));
