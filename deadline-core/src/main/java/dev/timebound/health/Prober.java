@@ -35,7 +35,7 @@ final class Prober<M extends Member> {
   void start(Slot<M> slot, int number) {
     Disposable.Swap probe = Disposables.swap();
     running.put(slot.id, probe);
-    Mono<ProbeOutcome> run = probe(slot.member);
+    Mono<ProbeOutcome> run = probe(slot);
     hands.accept(
         () ->
             probe.replace(
@@ -59,9 +59,9 @@ final class Prober<M extends Member> {
     }
   }
 
-  private Mono<ProbeOutcome> probe(Member member) {
-    Mono<ProbeOutcome> asked = Mono.defer(() -> asked(member));
-    return Mono.defer(member::prepareProbe)
+  private Mono<ProbeOutcome> probe(Slot<M> slot) {
+    Mono<ProbeOutcome> asked = Mono.defer(() -> asked(slot));
+    return Mono.defer(slot.member::prepareProbe)
         .<ProbeOutcome>then(Mono.empty())
         .timeout(policy.prepareLimit, scheduler)
         .onErrorReturn(ProbeOutcome.NOT_SENT)
@@ -69,14 +69,18 @@ final class Prober<M extends Member> {
   }
 
   /** Its time starts here, after the preparation (BT-14). */
-  private Mono<ProbeOutcome> asked(Member member) {
+  private Mono<ProbeOutcome> asked(Slot<M> slot) {
     long limit = Clock.nanos(policy.probeLimit());
     long end = clock.now() + limit;
     Mono<ProbeOutcome> overdue =
         Mono.fromSupplier(
-            // HE-10: where this timer itself came late an answer may lie unread: it tells nothing
-            () -> clock.now() - end > limit / 4 ? ProbeOutcome.NOT_SENT : ProbeOutcome.TIMED_OUT);
-    return Mono.defer(member::probe)
+            () -> {
+              // HE-10: where this timer itself came late an answer may lie unread: it tells
+              // nothing. But not twice in a row, or a busy machine would never find a dead member.
+              slot.probeSeenLate = !slot.probeSeenLate && clock.now() - end > limit / 4;
+              return slot.probeSeenLate ? ProbeOutcome.NOT_SENT : ProbeOutcome.TIMED_OUT;
+            });
+    return Mono.defer(slot.member::probe)
         .map(ProbeOutcome::of)
         .onErrorReturn(ProbeOutcome.FAILED)
         .defaultIfEmpty(ProbeOutcome.NOT_SENT)

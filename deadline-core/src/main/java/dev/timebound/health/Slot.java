@@ -57,6 +57,9 @@ final class Slot<M extends Member> {
   /** Something was received since the last tick. */
   volatile boolean progressed;
 
+  /** The last probe's limit was seen late. Of the probe under way, one at a time. */
+  volatile boolean probeSeenLate;
+
   volatile boolean left;
   private volatile boolean gone;
 

@@ -130,4 +130,21 @@ class LatenessTest {
     pass(3000, busy);
     assertThat(status()).as("the next one is in time").isEqualTo(QUARANTINED);
   }
+
+  @Test
+  @DisplayName("HE-10 of two probes in a row that were seen late the second counts")
+  void lateProbes() {
+    Claim<FakeMember> busy = on(b);
+    on(a).waiting();
+    pass(1300, busy);
+    assertThat(status()).isEqualTo(SUSPECT);
+    for (int probe = 1; status() == SUSPECT && probe <= 2; probe++) {
+      assertThat(a.probes).isEqualTo(probe);
+      clock.paused += ofSeconds(3).toNanos();
+      for (int i = 0; i < 60 && a.probes == probe && status() == SUSPECT; i++) {
+        pass(50, busy);
+      }
+    }
+    assertThat(status()).isEqualTo(QUARANTINED);
+  }
 }

@@ -17,7 +17,8 @@ import reactor.util.context.Context;
  * <p>What the watch finds overdue is confirmed by a task on the delivery executor, behind what has
  * come in by then: a message that waits there for a thread is no silence of the server's. And a
  * task that itself waited long says that the executor is short of threads, so the count starts
- * anew: a slow consumer is not the connection's fault. (BT-30)
+ * anew: a slow consumer is not the connection's fault. Once, and not again for the same wait: on a
+ * machine that is always short of threads a dead connection must still be found. (BT-30)
  */
 final class ReadAttempt implements CoreSubscriber<byte[]> {
   private static final AtomicReferenceFieldUpdater<ReadAttempt, byte @Nullable []> MESSAGE =
@@ -76,6 +77,9 @@ final class ReadAttempt implements CoreSubscriber<byte[]> {
   private int idleTicks;
   private int headerTicks;
   private int lookTicks;
+
+  /** A look at the wait under way was late already. */
+  private boolean forgiven;
 
   ReadAttempt(
       ReadRowsSubscription read,
@@ -209,20 +213,27 @@ final class ReadAttempt implements CoreSubscriber<byte[]> {
   /** A tick of the watch. True where something is overdue: {@link #confirm} is to be run. */
   boolean tick() {
     if (look != NO_LOOK) {
-      if (++lookTicks > PROMPT_TICKS && LOOK.compareAndSet(this, LOOK_ASKED, LOOK_LATE)) {
+      if (++lookTicks > PROMPT_TICKS
+          && !forgiven
+          && LOOK.compareAndSet(this, LOOK_ASKED, LOOK_LATE)) {
+        forgiven = true;
         idleTicks = 0;
         headerTicks = 0;
       }
       return false;
     }
     long received = callAttempt.received();
+    int w = wait;
+    boolean news = w != seenWait || received != seenReceived;
+    if (news) {
+      seenWait = w;
+      seenReceived = received;
+      forgiven = false;
+    }
     if (received == 0 && ++headerTicks > calls.headersTicks()) {
       return ask(HEADERS);
     }
-    int w = wait;
-    if (w == 0 || !gapArmed || w != seenWait || received != seenReceived) {
-      seenWait = w;
-      seenReceived = received;
+    if (w == 0 || !gapArmed || news) {
       idleTicks = 0;
       return false;
     }

@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
@@ -199,6 +200,28 @@ class ReadGapTest {
         one.shutdown();
       }
       assertThat(one.awaitTermination(20, TimeUnit.SECONDS)).isTrue();
+    }
+
+    @Test
+    @DisplayName("BT-30 delivery that is always late puts the gap off, and not for ever")
+    void alwaysLateDelivery() throws InterruptedException {
+      ScheduledExecutorService late = Executors.newSingleThreadScheduledExecutor();
+      try (Scripted reads =
+          Scripted.start(
+              settings ->
+                  settings.deliverOn(
+                      task -> late.schedule(task, GAP.toMillis(), TimeUnit.MILLISECONDS)))) {
+        reads
+            .server
+            .readRows()
+            .next(Script.start().rows("a").silence())
+            .always(Script.start().rows("b").ok());
+        assertThat(reads.read().awaitComplete()).containsExactly("a", "b");
+        assertThat(reads.penalties()).containsExactly(25, 0);
+      } finally {
+        late.shutdown();
+      }
+      assertThat(late.awaitTermination(20, TimeUnit.SECONDS)).isTrue();
     }
 
     @Test
