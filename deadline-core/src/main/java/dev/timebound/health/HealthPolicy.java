@@ -6,11 +6,12 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * What makes a member of a group suspect, what confirms it, and what the choice makes of it.
- * Immutable. Built in one of three ways, each setting validated as it is set:
+ * Immutable. Built in one of these ways, each setting validated as it is set:
  *
  * <pre>{@code
  * HealthPolicy.silence(ofSeconds(1)).confirmedByProbe(ofSeconds(1)).penalty(25, ofSeconds(5)).maxQuarantined(0.5).build();
  * HealthPolicy.consecutiveFailures(3).cooldown(ofSeconds(5)).build();
+ * HealthPolicy.consecutiveFailures(3).restoredByProbe(ofSeconds(1)).ownFallback().build();
  * HealthPolicy.loadOnly().penalty(25, ofSeconds(5)).build();
  * }</pre>
  */
@@ -21,8 +22,11 @@ public final class HealthPolicy {
   /** 0 where failures are no source of suspicion. */
   final int failures;
 
-  /** Null where no probe confirms. */
+  /** Null where no probe is sent. */
   final @Nullable Duration probeLimit;
+
+  /** A suspicion needs no probe to put a member out. */
+  final boolean suspicionPutsOut;
 
   final Duration probeFirst;
   final Duration probeMax;
@@ -45,6 +49,7 @@ public final class HealthPolicy {
     silenceNanos = b.silence == null ? 0 : Clock.nanos(b.silence);
     failures = b.failures;
     probeLimit = b.probeLimit;
+    suspicionPutsOut = b.suspicionPutsOut;
     probeFirst = b.probeFirst;
     probeMax = b.probeMax;
     prepareLimit = b.prepareLimit;
@@ -105,6 +110,7 @@ public final class HealthPolicy {
     private @Nullable Duration silence;
     private int failures;
     private @Nullable Duration probeLimit;
+    private boolean suspicionPutsOut;
     private Duration probeFirst = Duration.ofSeconds(1);
     private Duration probeMax = Duration.ofSeconds(10);
     private Duration prepareLimit = Duration.ofSeconds(5);
@@ -125,6 +131,22 @@ public final class HealthPolicy {
      */
     public Builder confirmedByProbe(Duration limit) {
       probeLimit = Settings.positive("confirmedByProbe", limit);
+      suspicionPutsOut = false;
+      return this;
+    }
+
+    /**
+     * Suspicion itself puts a member out, at once; it is probed from then on, and only an answered
+     * probe brings it back. For a group whose adapter has somewhere else to go, so that no request
+     * pays for the doubt (HE-4, PG-30). In place of {@link #confirmedByProbe}: the last one called
+     * holds.
+     *
+     * @param limit {@code > 0}; a probe with no answer by then has failed. Its preparation does not
+     *     count.
+     */
+    public Builder restoredByProbe(Duration limit) {
+      probeLimit = Settings.positive("restoredByProbe", limit);
+      suspicionPutsOut = true;
       return this;
     }
 
@@ -204,17 +226,22 @@ public final class HealthPolicy {
     public HealthPolicy build() {
       boolean checks = silence != null || failures > 0;
       if (checks && probeLimit == null && cooldown == null) {
-        throw Settings.refused("confirmation", "none", "confirmedByProbe or cooldown");
+        throw Settings.refused(
+            "confirmation", "none", "confirmedByProbe, restoredByProbe or cooldown");
       }
       if (probeLimit != null && cooldown != null) {
-        throw Settings.refused("cooldown", cooldown, "not together with confirmedByProbe");
+        throw Settings.refused("cooldown", cooldown, "not together with " + probeSetting());
       }
       if (!checks && (probeLimit != null || cooldown != null)) {
         Duration set = Objects.requireNonNullElse(probeLimit, cooldown);
         throw Settings.refused(
-            probeLimit != null ? "confirmedByProbe" : "cooldown", set, "not with loadOnly");
+            probeLimit != null ? probeSetting() : "cooldown", set, "not with loadOnly");
       }
       return new HealthPolicy(this);
+    }
+
+    private String probeSetting() {
+      return suspicionPutsOut ? "restoredByProbe" : "confirmedByProbe";
     }
   }
 }

@@ -28,6 +28,8 @@ import java.time.Duration;
  *      ^---progress, answer---+                                     |
  *      +----------------------------probe answered------------------+
  *
+ *   HEALTHY --suspicion, cap allows--> QUARANTINED --probe answered--> HEALTHY (restored by probe)
+ *
  *   HEALTHY --suspicion, cap allows--> QUARANTINED --time--> HALF_OPEN        (cooldown)
  *      ^                                   ^---trial fails-------+
  *      +----------any success--------------+---trial succeeds----+
@@ -197,8 +199,9 @@ final class Machine {
     String figure = "a caller waited " + seconds(m.silence()) + " with nothing received";
     return switch (m.status()) {
       case HALF_OPEN -> quarantine(t, m, TRIAL_FAILED, figure);
-      // under a cooldown: held back by the cap until now
-      case SUSPECT -> policy.probes() ? m : suspect(t, m, SILENCE, figure);
+      // where suspicion puts out: held back by the cap until now
+      case SUSPECT ->
+          policy.probes() && !policy.suspicionPutsOut ? m : suspect(t, m, SILENCE, figure);
       // one that has just answered a probe is not suspect again before the next probe's time
       case HEALTHY -> t.now >= m.probe().nextAt() ? suspect(t, m, SILENCE, figure) : m;
       case QUARANTINED -> m;
@@ -220,14 +223,14 @@ final class Machine {
   // --- suspicion and its confirmation
 
   private MemberState suspect(Turn t, MemberState m, HealthReason reason, String figure) {
-    if (policy.probes()) {
+    if (policy.probes() && !policy.suspicionPutsOut) {
       return m.status() == SUSPECT ? m : probe(t, change(t, m, SUSPECT, reason, figure));
     }
     if (m.left()) {
       return m;
     }
     if (capAllows(t, m)) {
-      return quarantine(t, m, reason, figure);
+      return probe(t, quarantine(t, m, reason, figure));
     }
     return m.status() == SUSPECT ? m : change(t, m, SUSPECT, CAP_REACHED, figure + capped(t, m));
   }

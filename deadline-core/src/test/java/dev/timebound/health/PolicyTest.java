@@ -24,6 +24,7 @@ class PolicyTest {
     refused(
         () -> b.probeInterval(ofSeconds(2), ofSeconds(1)),
         "probeInterval.max: PT1S (expected: >= PT2S)");
+    refused(() -> b.restoredByProbe(ZERO), "restoredByProbe: PT0S (expected: > 0)");
     refused(() -> b.prepareLimit(ZERO), "prepareLimit: PT0S (expected: > 0)");
     refused(() -> b.cooldown(ofMillis(-1)), "cooldown: PT-0.001S (expected: > 0)");
     refused(() -> b.penalty(-1, ofSeconds(1)), "penalty.weight: -1 (expected: >= 0)");
@@ -38,7 +39,7 @@ class PolicyTest {
   void confirmation() {
     refused(
         () -> HealthPolicy.silence(ofSeconds(1)).build(),
-        "confirmation: none (expected: confirmedByProbe or cooldown)");
+        "confirmation: none (expected: confirmedByProbe, restoredByProbe or cooldown)");
     refused(
         () ->
             HealthPolicy.consecutiveFailures(3)
@@ -49,6 +50,16 @@ class PolicyTest {
     refused(
         () -> HealthPolicy.loadOnly().cooldown(ofSeconds(5)).build(),
         "cooldown: PT5S (expected: not with loadOnly)");
+    refused(
+        () ->
+            HealthPolicy.consecutiveFailures(3)
+                .restoredByProbe(ofSeconds(1))
+                .cooldown(ofSeconds(5))
+                .build(),
+        "cooldown: PT5S (expected: not together with restoredByProbe)");
+    refused(
+        () -> HealthPolicy.loadOnly().restoredByProbe(ofSeconds(5)).build(),
+        "restoredByProbe: PT5S (expected: not with loadOnly)");
     refused(
         () -> HealthPolicy.loadOnly().confirmedByProbe(ofSeconds(5)).build(),
         "confirmedByProbe: PT5S (expected: not with loadOnly)");
