@@ -40,7 +40,8 @@ public final class FaultProxy implements AutoCloseable {
     OPEN,
     FROZEN,
     SILENT,
-    RESET
+    RESET,
+    HANG_UP
   }
 
   private final ProxySockets sockets;
@@ -188,6 +189,14 @@ public final class FaultProxy implements AutoCloseable {
   }
 
   /**
+   * A new connection is accepted and closed in order (TCP FIN) at once, as by a server that is
+   * full. Those that are open go on.
+   */
+  public void acceptAndHangUp() {
+    door(Door.HANG_UP);
+  }
+
+  /**
    * A new connection is accepted and read from, and never answered: it stays like that, also after
    * {@link #accept()}.
    */
@@ -226,7 +235,7 @@ public final class FaultProxy implements AutoCloseable {
   }
 
   /**
-   * How many connections were accepted, ever; those that were reset at once or never answered count
+   * How many connections were accepted, ever; those that were ended at once or never answered count
    * too.
    */
   public long accepted() {
@@ -310,6 +319,10 @@ public final class FaultProxy implements AutoCloseable {
     long id = accepted.incrementAndGet();
     if (door == Door.RESET) {
       Pipe.reset(client);
+      return;
+    }
+    if (door == Door.HANG_UP) {
+      client.close();
       return;
     }
     Relay relay = new Relay(this, id, client);

@@ -534,6 +534,20 @@ class FaultProxyTest {
     }
 
     @Test
+    @DisplayName("acceptAndHangUp ends a new connection in order; what is open goes on")
+    void hangUpAtOnce() throws Exception {
+      Socket old = connect();
+      ping(old);
+      proxy.acceptAndHangUp();
+      assertThat(connect().getInputStream().read()).isEqualTo(-1);
+      ping(old);
+      assertThat(proxy.accepted()).isEqualTo(2);
+      assertThat(server.sockets).hasSize(1);
+      proxy.heal();
+      ping(connect());
+    }
+
+    @Test
     @DisplayName("acceptAndSayNothing takes a connection and its bytes, and never answers")
     void sayNothing() throws Exception {
       proxy.acceptAndSayNothing();
