@@ -1,0 +1,112 @@
+package dev.timebound.pg;
+
+import io.netty.channel.Channel;
+import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.EventLoopGroup;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import reactor.netty.resources.LoopResources;
+
+/**
+ * The sockets that one connection's driver opens: that of its dial, those of a dial it made anew,
+ * those of its cancel requests. The driver hands none of them out before its dial has ended, and a
+ * dial that nobody answers never ends; so they are taken down where they are made, and {@link
+ * #abort()} closes them whatever the driver waits for. (PG-4)
+ *
+ * <p>All methods may be called from any thread and none waits.
+ */
+final class Sockets implements LoopResources {
+  private final LoopResources loops;
+
+  /** Of the whole reader: what is open, whoever opened it. */
+  private final Set<Channel> allOpen;
+
+  private final Set<Channel> open = ConcurrentHashMap.newKeySet();
+  private volatile @Nullable Channel newest;
+  private volatile boolean aborted;
+
+  Sockets(LoopResources loops, Set<Channel> allOpen) {
+    this.loops = loops;
+    this.allOpen = allOpen;
+  }
+
+  /** The one that was opened last; null where none was. */
+  @Nullable Channel newest() {
+    return newest;
+  }
+
+  /** Closes all that are open, and every one that is opened from now on. */
+  void abort() {
+    aborted = true;
+    closeOpen();
+  }
+
+  /** Closes all that are open. */
+  void closeOpen() {
+    open.forEach(Sockets::closeNow);
+  }
+
+  @Override
+  public <C extends Channel> C onChannel(Class<C> type, EventLoopGroup group) {
+    C channel = loops.onChannel(type, group);
+    open.add(channel);
+    allOpen.add(channel);
+    channel
+        .closeFuture()
+        .addListener(
+            closed -> {
+              open.remove(channel);
+              allOpen.remove(channel);
+            });
+    newest = channel;
+    if (aborted) {
+      closeNow(channel);
+    }
+    return channel;
+  }
+
+  /**
+   * Past every handler: TLS would first wait until its farewell is flushed, which a peer that does
+   * not read can hold up.
+   */
+  static void closeNow(Channel channel) {
+    if (channel.isRegistered()) {
+      ChannelHandlerContext first = channel.pipeline().firstContext();
+      if (first == null) {
+        channel.close();
+      } else {
+        first.close();
+      }
+    } else if (channel.isOpen()) {
+      // between its making and its event loop; registering it fails from now on
+      channel.unsafe().closeForcibly();
+    }
+  }
+
+  @Override
+  public <C extends Channel> Class<? extends C> onChannelClass(
+      Class<C> type, EventLoopGroup group) {
+    return loops.onChannelClass(type, group);
+  }
+
+  @Override
+  public EventLoopGroup onClient(boolean useNative) {
+    return loops.onClient(useNative);
+  }
+
+  @Override
+  public EventLoopGroup onServer(boolean useNative) {
+    return loops.onServer(useNative);
+  }
+
+  @Override
+  public EventLoopGroup onServerSelect(boolean useNative) {
+    return loops.onServerSelect(useNative);
+  }
+
+  @Override
+  public boolean daemon() {
+    return loops.daemon();
+  }
+}
