@@ -12,7 +12,6 @@ import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.netty.FutureMono;
 import reactor.netty.tcp.TcpResources;
-import reactor.util.context.Context;
 
 /** Dials one reader. Each dial is bounded, and one that fails leaves no socket behind. (PG-4) */
 final class Dialler {
@@ -56,7 +55,7 @@ final class Dialler {
         .map(driver -> new ReaderConnection(driver, sockets, settings))
         .doOnError(failed -> sockets.abort())
         .doOnCancel(sockets::abort)
-        .contextWrite(callers -> Context.empty());
+        .contextWrite(callers -> Quiet.CONTEXT);
   }
 
   private Mono<PostgresqlConnection> attempt(Sockets sockets) {

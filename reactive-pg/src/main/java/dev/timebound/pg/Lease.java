@@ -140,7 +140,8 @@ final class Lease {
                     .execute()
                     .flatMap(PostgresqlResult::getRowsUpdated)
                     .then())
-        .timeout(bound, settings.scheduler());
+        .timeout(bound, settings.scheduler())
+        .contextWrite(callers -> Quiet.CONTEXT);
   }
 
   private void checked() {

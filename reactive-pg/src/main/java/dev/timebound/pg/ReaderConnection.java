@@ -4,6 +4,7 @@ import io.netty.channel.Channel;
 import io.r2dbc.postgresql.api.PostgresqlConnection;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import reactor.core.publisher.Mono;
 
 /**
@@ -13,6 +14,7 @@ import reactor.core.publisher.Mono;
  */
 final class ReaderConnection {
   private static final long LENT = Long.MAX_VALUE;
+  private static final long NEW = LENT - 1;
 
   private final PostgresqlConnection driver;
   private final Sockets sockets;
@@ -21,7 +23,7 @@ final class ReaderConnection {
   private final long dialledAt;
   private final AtomicBoolean closing = new AtomicBoolean();
 
-  private volatile long idleSince;
+  private final AtomicLong idleSince = new AtomicLong(NEW);
   private volatile boolean retired;
   private volatile boolean hidesReplayPosition;
 
@@ -38,7 +40,6 @@ final class ReaderConnection {
     this.channel = newest;
     this.settings = settings;
     this.dialledAt = now();
-    this.idleSince = dialledAt;
   }
 
   PostgresqlConnection driver() {
@@ -73,22 +74,27 @@ final class ReaderConnection {
     return now() - dialledAt;
   }
 
+  /** The pool has it among its idle ones, if it has not lent it already. */
+  void taken() {
+    idleSince.compareAndSet(NEW, now());
+  }
+
   void lent() {
-    idleSince = LENT;
+    idleSince.set(LENT);
   }
 
   void returned() {
-    idleSince = now();
+    idleSince.set(now());
   }
 
-  boolean isLent() {
-    return idleSince == LENT;
+  boolean isIdle() {
+    return idleSince.get() < NEW;
   }
 
-  /** 0 while it is lent. */
+  /** 0 while it is not idle. */
   long idleNanos() {
-    long since = idleSince;
-    return since == LENT ? 0 : now() - since;
+    long since = idleSince.get();
+    return since < NEW ? now() - since : 0;
   }
 
   boolean isExpired() {
@@ -123,6 +129,7 @@ final class ReaderConnection {
       driver
           .close()
           .timeout(settings.closeTimeout(), settings.scheduler())
+          .contextWrite(callers -> Quiet.CONTEXT)
           .subscribe(null, failed -> sockets.abort());
     }
   }
@@ -136,6 +143,7 @@ final class ReaderConnection {
     if (closing.compareAndSet(false, true)) {
       Mono.defer(driver::cancelRequest)
           .timeout(settings.cancelTimeout(), settings.scheduler())
+          .contextWrite(callers -> Quiet.CONTEXT)
           .subscribe(null, failed -> sockets.abort(), sockets::abort);
     }
   }

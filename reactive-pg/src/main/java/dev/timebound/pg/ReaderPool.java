@@ -170,7 +170,7 @@ final class ReaderPool {
     int count = 0;
     synchronized (lock) {
       for (ReaderConnection connection : live) {
-        if (!connection.isLent()) {
+        if (connection.isIdle()) {
           count++;
         }
       }
@@ -349,11 +349,15 @@ final class ReaderPool {
       connection.closeNow();
       return;
     }
+    connection.taken();
     connection.onClosed(() -> lost(connection));
-    serveNext();
+    // warmup serves nobody
+    if (pool.metrics().pendingAcquireSize() > 0) {
+      serveNext();
+    }
   }
 
-  /** Has the pool look whom it can serve: warmup does not. */
+  /** Has the pool look whom it can serve. */
   private void serveNext() {
     pool.acquire()
         .subscribe(
@@ -379,7 +383,6 @@ final class ReaderPool {
 
   private void failed(Dial dial, Throwable cause) {
     List<Waiter> refused = new ArrayList<>();
-    List<Dial> begun;
     synchronized (lock) {
       dials.remove(dial);
       if (closed) {
@@ -397,11 +400,9 @@ final class ReaderPool {
         refused.forEach(waiters::remove);
       }
       waitBeforeRedial(cause);
-      begun = wanted();
     }
     meters.dialled(reader, cause instanceof TimeoutException ? "timeout" : "failed");
     refused.forEach(waiter -> waiter.fail(RouteReason.READER_DIAL_FAILED, "dial failed", cause));
-    begun.forEach(Dial::begin);
   }
 
   /** Its socket closed, whoever did it. */

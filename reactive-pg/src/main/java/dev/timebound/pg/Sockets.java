@@ -2,6 +2,7 @@ package dev.timebound.pg;
 
 import io.netty.channel.Channel;
 import io.netty.channel.ChannelHandlerContext;
+import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.EventLoopGroup;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -49,7 +50,12 @@ final class Sockets implements LoopResources {
 
   @Override
   public <C extends Channel> C onChannel(Class<C> type, EventLoopGroup group) {
+    if (aborted) {
+      throw new IllegalStateException("the dial was given up");
+    }
     C channel = loops.onChannel(type, group);
+    // one that is aborted before its event loop has it is closed when it has
+    channel.pipeline().addFirst(new Registered());
     open.add(channel);
     allOpen.add(channel);
     channel
@@ -60,10 +66,18 @@ final class Sockets implements LoopResources {
               allOpen.remove(channel);
             });
     newest = channel;
-    if (aborted) {
-      closeNow(channel);
-    }
     return channel;
+  }
+
+  private final class Registered extends ChannelInboundHandlerAdapter {
+    @Override
+    public void channelRegistered(ChannelHandlerContext ctx) {
+      ctx.fireChannelRegistered();
+      ctx.pipeline().remove(this);
+      if (aborted) {
+        closeNow(ctx.channel());
+      }
+    }
   }
 
   /**
@@ -78,9 +92,6 @@ final class Sockets implements LoopResources {
       } else {
         first.close();
       }
-    } else if (channel.isOpen()) {
-      // between its making and its event loop; registering it fails from now on
-      channel.unsafe().closeForcibly();
     }
   }
 

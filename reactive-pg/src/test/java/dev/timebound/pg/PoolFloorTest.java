@@ -13,6 +13,7 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 
@@ -46,7 +47,7 @@ class PoolFloorTest {
     }
   }
 
-  @Test
+  @RepeatedTest(20)
   @DisplayName("PG-1 the start fills the floor and not more, all idle")
   void exactlyTheFloor() {
     ReaderPool pool = pools.to(standby, it -> it.size(4, 10));

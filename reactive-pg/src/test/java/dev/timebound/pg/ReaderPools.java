@@ -162,12 +162,12 @@ final class ReaderPools implements AutoCloseable {
     }
   }
 
-  /** Settings, with the defaults of the documentation where a test does not care. */
+  /** Settings: the defaults, but for the acquire timeout, which is long. */
   static final class Values {
     int maxSize = 10;
     int minIdle = 2;
     int maxPending = 1_000;
-    Duration acquireTimeout = Duration.ofMillis(150);
+    Duration acquireTimeout = PATIENCE;
     Duration dialTimeout = Duration.ofSeconds(10);
     Duration releaseTimeout = Duration.ofSeconds(5);
     Duration closeTimeout = Duration.ofSeconds(5);
