@@ -29,18 +29,21 @@ class PostgresReplicaSetLifeTest {
 
   @Test
   @DisplayName("a set of one's own has its settings, and when closed leaves no process and no file")
-  void own() {
+  void own() throws IOException {
     PostgresReplicaSet own =
         PostgresReplicaSet.builder().standbys(1).setting("work_mem", "123kB").start();
     List<Long> pids = new ArrayList<>(own.primary().process().pids());
     pids.addAll(own.standby().process().pids());
     Path directory = own.primary().process().directory();
+    String segment =
+        Files.readAllLines(directory.resolve("postmaster.pid")).get(6).strip().split("\\s+", -1)[1];
     try {
       assertThat(own.primary().value("SHOW work_mem")).isEqualTo("123kB");
       assertThat(own.standby().value("SHOW work_mem")).isEqualTo("123kB");
       assertThat(own.primary().value("SHOW ssl")).isEqualTo("off");
       assertThatThrownBy(own::certificate).hasMessageContaining("tls()");
       assertThat(directory).isDirectory();
+      assertThat(sharedMemory()).contains(segment);
       own.standby().freeze();
       own.primary().kill();
     } finally {
@@ -49,6 +52,7 @@ class PostgresReplicaSetLifeTest {
     }
     assertThat(pids).noneMatch(PostgresProcess::isAlive);
     assertThat(directory.getParent()).doesNotExist();
+    assertThat(sharedMemory()).doesNotContain(segment);
     assertThatThrownBy(() -> own.standby(2)).hasMessageContaining("closed");
   }
 
@@ -106,6 +110,14 @@ class PostgresReplicaSetLifeTest {
       assertThat(diesIn).doesNotExist();
       eventually("its server is gone", () -> !PostgresProcess.isAlive(diesPid));
     }
+  }
+
+  /** The ids of the segments that there are on this machine. */
+  private static List<String> sharedMemory() throws IOException {
+    return Files.readAllLines(Path.of("/proc/sysvipc/shm")).stream()
+        .skip(1)
+        .map(line -> line.strip().split("\\s+", -1)[1])
+        .toList();
   }
 
   /** A JVM that starts a set, says where, and then ends, or waits to be killed. */

@@ -363,7 +363,8 @@ class PostgresReplicaSetTest {
   }
 
   private static void connectAndClose(PostgresServer server) {
-    try (Connection connection = DriverManager.getConnection(server.jdbcUrl())) {
+    try (Connection connection =
+        DriverManager.getConnection(server.jdbcUrl() + "&socketTimeout=60")) {
       one(connection, "SELECT 1");
     } catch (SQLException e) {
       throw new IllegalStateException(e.getMessage(), e);

@@ -122,7 +122,8 @@ class PostgresThroughProxyTest {
         "jdbc:postgresql://"
             + proxy.hostAndPort()
             + "/postgres?user=postgres&sslmode=disable&ApplicationName="
-            + application);
+            + application
+            + "&connectTimeout=30&socketTimeout=60");
   }
 
   private static String one(Connection connection, String sql) {
