@@ -95,8 +95,10 @@ public final class BigtableClient implements AutoCloseable {
     builder.configure(poolBuilder);
     this.pool = poolBuilder.build();
     BigtableMeters meters = BigtableMeters.of(builder.meters());
-    this.reads = new ReadRowsCalls(settings, this::channelFor, options, executor, meters);
-    this.retry = new BigtableRetry(settings);
+    BigtableObservations observations = BigtableObservations.of(builder.observations());
+    this.reads =
+        new ReadRowsCalls(settings, this::channelFor, options, executor, meters, observations);
+    this.retry = new BigtableRetry(settings, observations);
   }
 
   public static BigtableClientBuilder builder() {
@@ -109,13 +111,18 @@ public final class BigtableClient implements AutoCloseable {
    * ahead of it. (BT-37, BT-42)
    */
   public Flux<Row> readRows(Query query) {
-    return ReadRowsFlux.of(
-        reads, query.toRequest(settings.tableName(query.tableId()), settings.appProfileId()));
+    return read(ObservedCall.READ_ROWS, query);
   }
 
   /** One row; empty where there is none under the key. */
   public Mono<Row> readRow(String tableId, ByteString key) {
-    return readRows(Query.builder(tableId).key(key).limit(1).build()).singleOrEmpty();
+    Query query = Query.builder(tableId).key(key).limit(1).build();
+    return read(ObservedCall.READ_ROW, query).singleOrEmpty();
+  }
+
+  private Flux<Row> read(ObservedCall call, Query query) {
+    return ReadRowsFlux.of(
+        reads, call, query.toRequest(settings.tableName(query.tableId()), settings.appProfileId()));
   }
 
   /** One row by a key in UTF-8; empty where there is none. */
@@ -135,7 +142,8 @@ public final class BigtableClient implements AutoCloseable {
             .build();
     return retry
         .around(
-            "bigtable.sample-row-keys",
+            ObservedCall.SAMPLE_ROW_KEYS,
+            request.getTableName(),
             attempt ->
                 GrpcCalls.serverStreaming(
                         channelFor(request.getTableName()),
@@ -152,7 +160,8 @@ public final class BigtableClient implements AutoCloseable {
     PingAndWarmRequest request = PingAndWarmProbe.request(settings);
     return retry
         .around(
-            "bigtable.ping-and-warm",
+            ObservedCall.PING_AND_WARM,
+            request.getName(),
             attempt ->
                 GrpcCalls.unary(
                     channelFor(request.getName()),

@@ -5,6 +5,7 @@ import dev.timebound.grpc.ChannelPoolBuilder;
 import dev.timebound.health.HealthEngine;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.observation.ObservationRegistry;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.Executor;
@@ -48,6 +49,7 @@ public final class BigtableClientBuilder {
   private @Nullable Scheduler scheduler;
   private @Nullable HealthEngine health;
   private @Nullable MeterRegistry meters;
+  private @Nullable ObservationRegistry observations;
   private Consumer<ChannelPoolBuilder> pool = builder -> {};
 
   BigtableClientBuilder() {}
@@ -186,6 +188,18 @@ public final class BigtableClientBuilder {
     return this;
   }
 
+  /**
+   * Where each call is observed, from its subscription to its end, as a child of the observation
+   * that stands in the Reactor Context under Micrometer's key. Its key values tell the outcome, the
+   * attempts and where the deadline's time went; a cancel is no error. Handlers run on the thread
+   * that subscribes and on the one that ends the call: one that blocks holds it up, what one throws
+   * is logged. Default none. (DL-5)
+   */
+  public BigtableClientBuilder observations(ObservationRegistry registry) {
+    this.observations = Objects.requireNonNull(registry, "registry");
+    return this;
+  }
+
   /** The channel pool's own settings: size, suspicion, probes, penalties. */
   public BigtableClientBuilder pool(Consumer<ChannelPoolBuilder> settings) {
     this.pool = this.pool.andThen(settings);
@@ -294,6 +308,10 @@ public final class BigtableClientBuilder {
 
   @Nullable MeterRegistry meters() {
     return meters;
+  }
+
+  @Nullable ObservationRegistry observations() {
+    return observations;
   }
 
   private static boolean isHost(String host) {

@@ -12,6 +12,12 @@ import org.jspecify.annotations.Nullable;
 
 /** What the client counts. Without a registry it counts nothing. */
 abstract class BigtableMeters {
+  static final String OK = "ok";
+  static final String DEADLINE = "deadline";
+
+  /** What a caller gave up: neither success nor failure. */
+  static final String CANCELLED = "cancelled";
+
   private static final BigtableMeters NONE = new BigtableMeters() {};
 
   static BigtableMeters of(@Nullable MeterRegistry registry) {
@@ -24,13 +30,13 @@ abstract class BigtableMeters {
       return e.getStatus().getCode().name().toLowerCase(Locale.ROOT);
     }
     if (failure instanceof DeadlineExceededException) {
-      return "deadline";
+      return DEADLINE;
     }
     return failure instanceof InvalidChunkStreamException ? "invalid" : "error";
   }
 
   /** A read goes on in another attempt. */
-  void resumed(String reason) {}
+  void resumed(BigtableStatuses.Line reason) {}
 
   /** A read has ended: ok, cancelled, deadline, invalid, error, or a status's code. */
   void ended(String outcome, int attempts, long nanos) {}
@@ -52,10 +58,10 @@ abstract class BigtableMeters {
     }
 
     @Override
-    void resumed(String reason) {
+    void resumed(BigtableStatuses.Line reason) {
       Counter.builder("timebound.bigtable.resumes")
           .description("attempts that took a read up after a failure")
-          .tag("reason", reason)
+          .tag("reason", reason.name().toLowerCase(Locale.ROOT))
           .register(registry)
           .increment();
     }

@@ -1,6 +1,8 @@
 package dev.timebound.bigtable;
 
+import dev.timebound.bigtable.BigtableObservations.Observed;
 import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.grpc.CallAttempt;
 import dev.timebound.health.FailureKind;
@@ -10,7 +12,9 @@ import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
 
 /**
@@ -19,19 +23,30 @@ import reactor.core.publisher.Mono;
  */
 final class BigtableRetry {
   private final BigtableSettings settings;
+  private final BigtableObservations observations;
   private final IntervalFunction backoff;
 
-  BigtableRetry(BigtableSettings settings) {
+  BigtableRetry(BigtableSettings settings, BigtableObservations observations) {
     this.settings = settings;
+    this.observations = observations;
     this.backoff = settings.backoff();
   }
 
   /**
-   * @param operation what the deadline's ledger calls it
+   * @param what how it is named to the deadline's ledger and to those who watch
+   * @param resource the full name of the table, or of the instance
    */
-  <T> Mono<T> around(String operation, Function<CallAttempt, Mono<T>> call) {
+  <T> Mono<T> around(ObservedCall what, String resource, Function<CallAttempt, Mono<T>> call) {
     return Mono.deferContextual(
-        context -> new Attempts<>(operation, call, Deadlines.current(context)).next());
+        context -> {
+          Attempts<T> attempts = new Attempts<>(what.operation, call, Deadlines.current(context));
+          Observed observed = observations.begin(what, resource, context);
+          return attempts
+              .next()
+              .doOnSuccess(answer -> attempts.ended(observed, BigtableMeters.OK, null))
+              .doOnError(e -> attempts.ended(observed, BigtableMeters.outcome(e), e))
+              .doOnCancel(() -> attempts.cancelled(observed));
+        });
   }
 
   /** Those of one subscription, one after the other. */
@@ -40,7 +55,12 @@ final class BigtableRetry {
     private final Function<CallAttempt, Mono<T>> call;
     private final Deadline deadline;
     private final Set<String> avoid = new HashSet<>();
-    private int number;
+    private final AtomicBoolean over = new AtomicBoolean();
+
+    // of the last attempt
+    private volatile int number;
+    private volatile long began;
+    private volatile @Nullable CallAttempt last;
 
     Attempts(String operation, Function<CallAttempt, Mono<T>> call, Deadline deadline) {
       this.operation = operation;
@@ -49,19 +69,48 @@ final class BigtableRetry {
     }
 
     Mono<T> next() {
-      number++;
+      int made = number;
       CallAttempt attempt = CallAttempt.avoiding(avoid);
-      long began = settings.scheduler().now(TimeUnit.NANOSECONDS);
+      last = attempt;
+      number = made + 1; // the attempts come one after the other
+      began = settings.scheduler().now(TimeUnit.NANOSECONDS);
       return Mono.firstWithSignal(call.apply(attempt), noHeaders(attempt))
+          .doOnSuccess(answer -> charge())
           .onErrorResume(
               failure -> {
-                if (!deadline.isNone()) {
-                  deadline.charge(
-                      operation + " attempt " + number,
-                      settings.scheduler().now(TimeUnit.NANOSECONDS) - began);
-                }
+                charge();
                 return retry(attempt, failure);
               });
+    }
+
+    private void charge() {
+      if (!deadline.isNone()) {
+        deadline.charge(
+            operation + " attempt " + number,
+            settings.scheduler().now(TimeUnit.NANOSECONDS) - began);
+      }
+    }
+
+    /** By the caller, or by its deadline's timer: that is told as what it is. */
+    void cancelled(Observed observed) {
+      if (over.compareAndSet(false, true)) {
+        charge();
+        DeadlineExceededException late =
+            deadline.isExpired() ? new DeadlineExceededException(operation, deadline) : null;
+        tell(observed, late == null ? BigtableMeters.CANCELLED : BigtableMeters.DEADLINE, late);
+      }
+    }
+
+    void ended(Observed observed, String outcome, @Nullable Throwable failure) {
+      if (over.compareAndSet(false, true)) {
+        tell(observed, outcome, failure);
+      }
+    }
+
+    private void tell(Observed observed, String outcome, @Nullable Throwable failure) {
+      CallAttempt attempt = last;
+      String channel = attempt == null ? null : attempt.channel();
+      observed.ended(outcome, failure, number, channel, deadline);
     }
 
     private Mono<T> retry(CallAttempt attempt, Throwable failure) {

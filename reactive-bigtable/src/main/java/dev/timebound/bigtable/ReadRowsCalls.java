@@ -13,6 +13,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
+import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 
 /**
@@ -31,6 +32,7 @@ final class ReadRowsCalls {
   private final Executor delivery;
   private final ReadWatch watch;
   private final BigtableMeters meters;
+  private final BigtableObservations observations;
   private final IntervalFunction backoff;
   private final int gapTicks;
   private final int headersTicks;
@@ -45,12 +47,14 @@ final class ReadRowsCalls {
       Function<String, Channel> channels,
       CallOptions options,
       Executor delivery,
-      BigtableMeters meters) {
+      BigtableMeters meters,
+      BigtableObservations observations) {
     this.settings = settings;
     this.channels = channels;
     this.options = options;
     this.delivery = delivery;
     this.meters = meters;
+    this.observations = observations;
     Duration shortest =
         settings.gapTimeout().compareTo(settings.headersTimeout()) < 0
             ? settings.gapTimeout()
@@ -73,6 +77,10 @@ final class ReadRowsCalls {
     return meters;
   }
 
+  BigtableObservations observations() {
+    return observations;
+  }
+
   int gapTicks() {
     return gapTicks;
   }
@@ -88,6 +96,11 @@ final class ReadRowsCalls {
     } catch (RejectedExecutionException shutDown) {
       task.run();
     }
+  }
+
+  /** As {@link #deliver}, after that time. */
+  Disposable deliverIn(long nanos, Runnable task) {
+    return settings.scheduler().schedule(() -> deliver(task), nanos, TimeUnit.NANOSECONDS);
   }
 
   long now() {

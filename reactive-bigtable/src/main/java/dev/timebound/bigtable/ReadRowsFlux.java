@@ -9,20 +9,22 @@ import reactor.core.publisher.Flux;
  */
 final class ReadRowsFlux extends Flux<Row> {
   private final ReadRowsCalls calls;
+  private final ObservedCall call;
   private final ReadRowsRequest request;
 
-  static Flux<Row> of(ReadRowsCalls calls, ReadRowsRequest request) {
-    return onAssembly(new ReadRowsFlux(calls, request));
+  static Flux<Row> of(ReadRowsCalls calls, ObservedCall call, ReadRowsRequest request) {
+    return onAssembly(new ReadRowsFlux(calls, call, request));
   }
 
-  private ReadRowsFlux(ReadRowsCalls calls, ReadRowsRequest request) {
+  private ReadRowsFlux(ReadRowsCalls calls, ObservedCall call, ReadRowsRequest request) {
     this.calls = calls;
+    this.call = call;
     this.request = request;
   }
 
   @Override
   public void subscribe(CoreSubscriber<? super Row> actual) {
-    ReadRowsSubscription read = new ReadRowsSubscription(calls, request, actual);
+    ReadRowsSubscription read = new ReadRowsSubscription(calls, call, request, actual);
     actual.onSubscribe(read);
     read.begin();
   }

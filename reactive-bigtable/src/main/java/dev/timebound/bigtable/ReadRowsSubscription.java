@@ -9,11 +9,9 @@ import dev.timebound.health.FailureKind;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.atomic.AtomicLongFieldUpdater;
 import org.jspecify.annotations.Nullable;
@@ -44,6 +42,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
       AtomicLongFieldUpdater.newUpdater(ReadRowsSubscription.class, "requested");
 
   private final ReadRowsCalls calls;
+  private final BigtableObservations.Observed observed;
   private final CoreSubscriber<? super Row> actual;
   private final Deadline deadline;
   private final ReadProgress progress;
@@ -84,6 +83,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
 
   private int attemptsInAll;
   private final Set<String> avoid = new HashSet<>();
+  private @Nullable String lastChannel;
   private @Nullable Disposable backoff;
 
   /** How the last attempt failed; null before one has. */
@@ -93,16 +93,21 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
   private BigtableStatuses.@Nullable Verdict parked;
 
   ReadRowsSubscription(
-      ReadRowsCalls calls, ReadRowsRequest request, CoreSubscriber<? super Row> actual) {
+      ReadRowsCalls calls,
+      ObservedCall call,
+      ReadRowsRequest request,
+      CoreSubscriber<? super Row> actual) {
     this.calls = calls;
     this.actual = actual;
-    this.deadline = Deadlines.current(actual.currentContext());
+    this.deadline = Deadlines.current(context());
     this.progress = new ReadProgress(request);
     this.reversed = request.getReversed();
     this.next = request;
     this.beganAt = calls.now();
+    this.observed = calls.observations().begin(call, request.getTableName(), context());
   }
 
+  /** The next attempt may start. */
   void begin() {
     backoffOver = true;
     drain();
@@ -146,7 +151,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
           // A subscriber must not throw (rule 2.13): it gets no further signal, and its call does
           // not stay open.
           if (!ended) {
-            end("error");
+            end("error", t);
           }
           throw t;
         }
@@ -158,7 +163,13 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
   private void pass() {
     Throwable bad = refused;
     if (cancelled) {
-      end("cancelled");
+      letGo();
+      // By the caller; where its deadline's timer did it, that is told as what it is.
+      Throwable late =
+          deadline.isExpired()
+              ? new DeadlineExceededException(OPERATION, deadline, lastFailure)
+              : null;
+      end(late == null ? BigtableMeters.CANCELLED : BigtableMeters.DEADLINE, late);
     } else if (bad != null) {
       fail(bad);
     } else {
@@ -312,23 +323,13 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
       return;
     }
     try {
-      backoff =
-          calls
-              .settings()
-              .scheduler()
-              .schedule(
-                  () -> {
-                    backoffOver = true;
-                    calls.deliver(this::drain);
-                  },
-                  delay,
-                  TimeUnit.NANOSECONDS);
+      backoff = calls.deliverIn(delay, this::begin);
     } catch (RejectedExecutionException shutDown) {
       failure.addSuppressed(shutDown);
       fail(failure);
       return;
     }
-    calls.meters().resumed(verdict.line().name().toLowerCase(Locale.ROOT));
+    calls.meters().resumed(verdict.line());
   }
 
   private void startAttempt() {
@@ -351,26 +352,20 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
   }
 
   private void complete() {
-    end("ok");
+    end(BigtableMeters.OK, null);
     actual.onComplete();
   }
 
   private void fail(Throwable failure) {
-    end(BigtableMeters.outcome(failure));
+    end(BigtableMeters.outcome(failure), failure);
     actual.onError(failure);
   }
 
   /** Leaves nothing behind: no call, no timer, no row. */
-  private void end(String outcome) {
+  private void end(String outcome, @Nullable Throwable failure) {
     ended = true;
-    calls.meters().ended(outcome, attemptsInAll, calls.now() - beganAt);
     calls.watch().remove(this);
-    ReadAttempt a = attempt;
-    attempt = null;
-    if (a != null) {
-      a.cancel();
-      charge(a);
-    }
+    letGo();
     Disposable timer = backoff;
     if (timer != null) {
       timer.dispose();
@@ -380,9 +375,21 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     }
     rows.clear();
     nextRow = 0;
+    calls.meters().ended(outcome, attemptsInAll, calls.now() - beganAt);
+    observed.ended(outcome, failure, attemptsInAll, lastChannel, deadline);
+  }
+
+  private void letGo() {
+    ReadAttempt a = attempt;
+    attempt = null;
+    if (a != null) {
+      a.cancel();
+      charge(a);
+    }
   }
 
   private void charge(ReadAttempt a) {
+    lastChannel = a.callAttempt.channel();
     if (!deadline.isNone()) {
       deadline.charge(OPERATION + " attempt " + a.number, a.elapsed());
     }

@@ -107,7 +107,8 @@ class ReadRacesTest {
               table -> server,
               CallOptions.DEFAULT,
               Runnable::run,
-              BigtableMeters.of(null));
+              BigtableMeters.of(null),
+              BigtableObservations.of(null));
     }
 
     void run(String name) throws Exception {
@@ -118,7 +119,7 @@ class ReadRacesTest {
           threads.submit(
               () -> {
                 start.await();
-                ReadRowsFlux.of(calls, request).subscribe(this);
+                ReadRowsFlux.of(calls, ObservedCall.READ_ROWS, request).subscribe(this);
                 Random random = new Random(seed + 1);
                 while (!isOver()) {
                   Subscription s = subscription;
