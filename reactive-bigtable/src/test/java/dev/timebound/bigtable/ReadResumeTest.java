@@ -201,17 +201,31 @@ class ReadResumeTest {
       }
     }
 
-    @Test
+    static Stream<Arguments> afterTheLimit() {
+      return Stream.of(
+          Arguments.of(
+              "half a row, in its message",
+              Script.start().chunks(Rows.row(key(0), "v"), Rows.begun(key(1), "half")).ok()),
+          Arguments.of(
+              "the row again, in its message",
+              Script.start().chunks(Rows.row(key(0), "v"), Rows.row(key(0), "v")).silence()),
+          Arguments.of(
+              "half a row, in the next",
+              Script.start().rows(key(0)).chunks(Rows.begun(key(1), "half")).ok()),
+          Arguments.of(
+              "the row again, in the next", Script.start().rows(key(0)).rows(key(0)).silence()));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource
     @DisplayName(
         "BT-31 a stream that is broken after the last row asked for is an error all the same")
-    void brokenAfterTheLimit() {
+    void afterTheLimit(String name, Script broken) {
       try (Scripted reads = Scripted.start()) {
-        reads
-            .server
-            .readRows()
-            .always(Script.start().chunks(Rows.row(key(0), "v"), Rows.begun(key(1), "half")).ok());
-        assertThat(reads.read(query().limit(1)).awaitError())
-            .isInstanceOf(InvalidChunkStreamException.class);
+        reads.server.readRows().always(broken);
+        Reader reader = reads.read(query().limit(1));
+        assertThat(reader.awaitError()).isInstanceOf(InvalidChunkStreamException.class);
+        assertThat(reader.keys()).containsExactly(key(0));
         assertThat(reads.calls()).hasSize(1);
       }
     }
@@ -330,6 +344,21 @@ class ReadResumeTest {
         reads.server.readRows().always(Script.start().rows(key(9)).status(Status.UNAVAILABLE));
         Query.Builder query = query().range(RowRange.closed(bytes(key(0)), bytes(key(9))));
         assertThat(reads.read(query).awaitComplete()).containsExactly(key(9));
+        assertThat(reads.calls()).hasSize(1);
+      }
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("dev.timebound.bigtable.ReadResumeTest#cuts")
+    @DisplayName(
+        "BT-32 cut in the middle of a row beyond the limit: no broken stream, and no retry")
+    void cutBeyondTheLimit(String name, UnaryOperator<Script> end) {
+      try (Scripted reads = Scripted.start()) {
+        reads
+            .server
+            .readRows()
+            .always(end.apply(Script.start().rows(key(1)).chunks(Rows.begun(key(2), "half"))));
+        assertThat(reads.read(query().limit(1)).awaitComplete()).containsExactly(key(1));
         assertThat(reads.calls()).hasSize(1);
       }
     }
