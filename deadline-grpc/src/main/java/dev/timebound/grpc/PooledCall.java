@@ -113,7 +113,10 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
 
   @Override
   public void cancel(@Nullable String message, @Nullable Throwable cause) {
-    cancelled = true;
+    if (quarantined == null) {
+      // After a quarantine its close may be under way still, and tells of the quarantine.
+      cancelled = true;
+    }
     if (started) {
       // First the claim, so that the close which the cancel brings says nothing of the channel.
       cancelClaim();

@@ -108,6 +108,23 @@ class ChannelPoolTest {
     }
 
     @Test
+    @DisplayName(
+        "BT-1 BT-4 a channel that refuses to make the call ends its count, and pays for it")
+    void newCallThrows() {
+      fixture.fakes.forEach(fake -> fake.newCallFails = new IllegalStateException("no call"));
+      ClientCall<byte[], byte[]> call =
+          fixture.pool.newCall(FakeChannel.METHOD, CallOptions.DEFAULT);
+      assertThatThrownBy(() -> call.start(listener(new ArrayList<>()), new Metadata()))
+          .hasMessage("no call");
+      assertThat(fixture.pool.inFlight()).isZero();
+      assertThat(fixture.pool.channels()).allMatch(member -> member.open() == 0);
+      assertThat(fixture.pool.channels()).filteredOn(member -> member.penalty() > 0).hasSize(1);
+      // As a caller may after any failure of start.
+      call.cancel("given up", null);
+      assertThat(fixture.pool.inFlight()).isZero();
+    }
+
+    @Test
     @DisplayName("BT-1 a start that throws ends its count")
     void startThrows() {
       fixture.fakes.forEach(fake -> fake.startFails = new IllegalStateException("broken"));

@@ -221,6 +221,35 @@ class ChannelStallTest {
     }
 
     @Test
+    @DisplayName("BT-15 a cancel between the quarantine and its close does not hide the quarantine")
+    void cancelAfterQuarantine() {
+      suspect();
+      fixture.fakes.get(0).closesLate = true;
+      fixture.passWith(PROBED, other);
+      assertThat(fixture.status(1)).isEqualTo(MemberStatus.QUARANTINED);
+      assertThat(stalled.closed).as("not yet told").isNull();
+      stalled.cancel();
+      stalled.transport().closeCancelled("by the quarantine", null);
+      assertThat(stalled.ended().getCode()).isEqualTo(Status.Code.UNAVAILABLE);
+      assertThat(stalled.ended().getCause()).isInstanceOf(QuarantinedException.class);
+      assertThat(fixture.pool.quarantinedCalls()).isEqualTo(1);
+    }
+
+    @Test
+    @DisplayName("BT-15 a cancel before the quarantine stays a cancel, and is no quarantined call")
+    void cancelBeforeQuarantine() {
+      suspect();
+      fixture.fakes.get(0).closesLate = true;
+      stalled.cancel();
+      TestCall unread = fixture.callOn(1).sentAndWaiting();
+      fixture.passWith(PROBED, other);
+      stalled.transport().closeCancelled("by its caller", null);
+      unread.transport().closeCancelled("by the quarantine", null);
+      assertThat(stalled.ended().getCode()).isEqualTo(Status.Code.CANCELLED);
+      assertThat(fixture.health(1).open()).isZero();
+    }
+
+    @Test
     @DisplayName("BT-13 a probe whose connection fails is a failed probe")
     void connectionFails() {
       fixture.probes.connectionFails();

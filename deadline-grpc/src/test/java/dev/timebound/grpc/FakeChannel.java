@@ -36,9 +36,16 @@ final class FakeChannel extends ManagedChannel {
   volatile @Nullable Runnable onStart;
 
   volatile @Nullable RuntimeException startFails;
+  volatile @Nullable RuntimeException newCallFails;
+
+  /** A cancel is not told to the listener until the test closes the call. */
+  volatile boolean closesLate;
 
   @Override
   public <Q, R> ClientCall<Q, R> newCall(MethodDescriptor<Q, R> method, CallOptions options) {
+    if (newCallFails != null) {
+      throw newCallFails;
+    }
     FakeCall<Q, R> call = new FakeCall<>(this, options);
     calls.add(call);
     return call;
@@ -181,6 +188,12 @@ final class FakeChannel extends ManagedChannel {
     @Override
     public void cancel(@Nullable String message, @Nullable Throwable cause) {
       cancelled = true;
+      if (!channel.closesLate) {
+        closeCancelled(message, cause);
+      }
+    }
+
+    void closeCancelled(@Nullable String message, @Nullable Throwable cause) {
       close(Status.CANCELLED.withDescription(message).withCause(cause));
     }
 

@@ -109,7 +109,7 @@ class GrpcCallsTckTest {
 
   private class FluxVerification extends PublisherVerification<byte[]> {
     FluxVerification() {
-      super(new TestEnvironment(10_000, 150), 10_000);
+      super(new TestEnvironment(10_000, 150, 50), 10_000);
     }
 
     @Override
