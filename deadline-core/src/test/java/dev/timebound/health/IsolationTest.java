@@ -12,6 +12,8 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import reactor.core.publisher.Mono;
@@ -212,11 +214,11 @@ class IsolationTest {
     b.close();
   }
 
-  private static void until(java.util.function.BooleanSupplier condition) throws Exception {
+  private static void until(BooleanSupplier condition) {
     long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
     while (!condition.getAsBoolean()) {
       assertThat(System.nanoTime()).as("gave up waiting").isLessThan(end);
-      Thread.sleep(1);
+      LockSupport.parkNanos(1_000_000);
     }
   }
 
