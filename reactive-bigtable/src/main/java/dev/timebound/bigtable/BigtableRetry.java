@@ -13,6 +13,7 @@ import java.util.HashSet;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
@@ -57,6 +58,9 @@ final class BigtableRetry {
     private final Set<String> avoid = new HashSet<>();
     private final AtomicBoolean over = new AtomicBoolean();
 
+    /** Number of the last attempt that was charged. */
+    private final AtomicInteger charged = new AtomicInteger();
+
     // of the last attempt
     private volatile int number;
     private volatile long began;
@@ -83,10 +87,12 @@ final class BigtableRetry {
               });
     }
 
+    /** Once an attempt: a cancel may come after its failure. */
     private void charge() {
-      if (!deadline.isNone()) {
+      int current = number;
+      if (!deadline.isNone() && charged.getAndSet(current) != current) {
         deadline.charge(
-            operation + " attempt " + number,
+            operation + " attempt " + current,
             settings.scheduler().now(TimeUnit.NANOSECONDS) - began);
       }
     }

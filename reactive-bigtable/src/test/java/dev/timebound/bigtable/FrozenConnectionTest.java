@@ -11,6 +11,7 @@ import dev.timebound.test.FaultProxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
@@ -57,7 +58,7 @@ class FrozenConnectionTest {
                 .concatMap(row -> Flux.just(row).delayElements(Duration.ofMillis(1)), 1)
                 .doOnNext(row -> keys.add(row.key().toStringUtf8())));
       }
-      java.util.concurrent.CompletableFuture<Void> all = Flux.merge(scans).then().toFuture();
+      CompletableFuture<Void> all = Flux.merge(scans).then().toFuture();
       eventually(() -> assertThat(seen).allMatch(keys -> keys.size() > 200));
       proxy.freezeBusiest();
       eventually(

@@ -339,23 +339,34 @@ class ObservationsTest {
 
   @Nested
   class Retries {
-    @Test
-    @DisplayName("DL-5 a call that its deadline's timer cancels is told as that, and charged")
-    void late() {
+    private <T> Mono<T> around(Mono<T> attempt, Deadline deadline) {
       BigtableRetry retry =
           new BigtableRetry(
               new BigtableSettings("p", "i", "", GAP, 3, BOUND, GAP, GAP, Schedulers.parallel()),
               BigtableObservations.of(registry));
-      assertThatThrownBy(
-              () ->
-                  retry
-                      .around(ObservedCall.PING_AND_WARM, "instance", attempt -> Mono.never())
-                      .transform(Deadlines.within(GAP))
-                      .block(BOUND))
+      return retry
+          .around(ObservedCall.PING_AND_WARM, "instance", a -> attempt)
+          .transform(Deadlines.of(deadline));
+    }
+
+    @Test
+    @DisplayName("DL-5 a call that its deadline's timer cancels is told as that, and charged")
+    void late() {
+      assertThatThrownBy(() -> around(Mono.never(), Deadline.after(GAP)).block(BOUND))
           .isInstanceOf(DeadlineExceededException.class);
       Observation.Context context = theOne();
       assertThat(outcome(context)).isEqualTo("deadline");
       assertThat(recorder.failed).containsExactly(context);
+      assertThat(steps(context)).containsExactly("bigtable.ping-and-warm attempt 1");
+    }
+
+    @Test
+    @DisplayName("DL-5 one that is cancelled in the pause after an attempt charges that once")
+    void cancelledInItsPause() {
+      Mono<Void> failing = Mono.error(Status.UNAVAILABLE.asRuntimeException());
+      around(failing, Deadline.after(BOUND)).subscribe().dispose();
+      Observation.Context context = theOne();
+      assertThat(outcome(context)).isEqualTo("cancelled");
       assertThat(steps(context)).containsExactly("bigtable.ping-and-warm attempt 1");
     }
   }
