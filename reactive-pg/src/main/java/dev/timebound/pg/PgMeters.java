@@ -23,6 +23,9 @@ abstract class PgMeters {
   /** A dial ended: ok, failed or timeout. */
   void dialled(String reader, String outcome) {}
 
+  /** A reader turned out to be no standby any more. (PG-14a) */
+  void promoted(String reader) {}
+
   /** A figure of a reader's pool. */
   <T> void gauge(String name, String reader, T of, ToDoubleFunction<T> value) {}
 
@@ -60,6 +63,15 @@ abstract class PgMeters {
           .description("reader connections dialled")
           .tag("reader", reader)
           .tag("outcome", outcome)
+          .register(registry)
+          .increment();
+    }
+
+    @Override
+    void promoted(String reader) {
+      Counter.builder("timebound.pg.reader.promoted")
+          .description("times that a reader turned out to be promoted")
+          .tag("reader", reader)
           .register(registry)
           .increment();
     }

@@ -19,4 +19,9 @@ final class Quiet {
           (Consumer<Throwable>) late -> LOG.debug("after it was given up", late));
 
   private Quiet() {}
+
+  /** For a caller's own statement: his Context, and that. */
+  static Context in(Context callers) {
+    return callers.putAll(CONTEXT.readOnly());
+  }
 }

@@ -1,0 +1,448 @@
+package dev.timebound.pg;
+
+import dev.timebound.deadline.Deadline;
+import dev.timebound.health.FailureKind;
+import dev.timebound.health.QuarantinedException;
+import io.r2dbc.spi.Connection;
+import io.r2dbc.spi.Result;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+import org.reactivestreams.Publisher;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.core.publisher.Sinks;
+
+/**
+ * One read-only transaction, from its first statement to its end. The first statement decides where
+ * it runs: it is sent right behind the proof, and executed on the writer where no reader serves it,
+ * a reader is refused, or goes out before the first row. Later statements run where the first one
+ * did.
+ *
+ * <p>Nothing reaches the caller before the verdict: what the first statement brings is held until
+ * then, its errors too. (PG-10)
+ */
+final class ReadSession {
+  private final Router router;
+  private final ReadOptions options;
+  private final Fence fence;
+  private final Deadline deadline;
+
+  /** Whether rows are collected, whatever the statement's fetch size; null where that tells. */
+  private final @Nullable Boolean collected;
+
+  private final AtomicBoolean begun = new AtomicBoolean();
+  private final Sinks.Empty<Void> bound = Sinks.empty();
+
+  /** Fails when the reader goes out; heard until the first row has come. (PG-11a) */
+  private final Sinks.Empty<Void> quarantine = Sinks.empty();
+
+  // guarded by this
+  private @Nullable Checkout checkout;
+  private @Nullable WriterLease writer;
+  private boolean proving;
+  private boolean ended;
+  private @Nullable RouteReason reason;
+  private AtomicInteger running = new AtomicInteger();
+
+  /** Where later statements run. */
+  private volatile @Nullable Connection connection;
+
+  ReadSession(
+      Router router,
+      ReadOptions options,
+      Fence fence,
+      Deadline deadline,
+      @Nullable Boolean collected) {
+    this.router = router;
+    this.options = options;
+    this.fence = fence;
+    this.deadline = deadline;
+    this.collected = collected;
+  }
+
+  Deadline deadline() {
+    return deadline;
+  }
+
+  /** Executes it, once for each subscription. */
+  Flux<Result> execute(Execution what) {
+    return Flux.defer(() -> begun.compareAndSet(false, true) ? first(what) : later(what));
+  }
+
+  /** Ends the transaction; what that takes runs detached. Idempotent. */
+  void end(boolean completed) {
+    Checkout c;
+    WriterLease w;
+    boolean inProof;
+    boolean mayRun;
+    RouteReason why;
+    synchronized (this) {
+      if (ended) {
+        return;
+      }
+      ended = true;
+      c = checkout;
+      w = writer;
+      inProof = proving;
+      mayRun = running.get() > 0;
+      why = reason;
+    }
+    bound.tryEmitError(new IllegalStateException("the read-only transaction has ended"));
+    if (c != null) {
+      if (inProof) {
+        c.drop(CloseReason.OPEN_TRANSACTION);
+      } else if (mayRun && !completed && options.isMaintenance()) {
+        c.drop(CloseReason.ABANDONED);
+      } else {
+        c.end(completed || !mayRun, mayRun);
+      }
+    }
+    if (w != null) {
+      if (mayRun || inProof) {
+        w.cancelled();
+      } else {
+        w.release();
+      }
+    }
+    if (why != null) {
+      router.routed(w == null ? RouteTarget.READER : RouteTarget.WRITER, why);
+    }
+  }
+
+  // --- statements
+
+  private Flux<Result> later(Execution what) {
+    return bound
+        .asMono()
+        .thenMany(
+            Flux.defer(
+                () -> {
+                  Connection c = connection;
+                  return c == null ? Flux.empty() : watched(what.on(c), what, false);
+                }));
+  }
+
+  private Flux<Result> first(Execution what) {
+    return Flux.defer(() -> onReader(what))
+        .onErrorResume(RefusedException.class, e -> onWriter(what, e.reason()))
+        .doOnError(e -> bound.tryEmitError(e));
+  }
+
+  private Flux<Result> onReader(Execution what) {
+    Checkout c = router.checkout(this::quarantined);
+    hold(c);
+    long began = now();
+    return Mono.firstWithSignal(c.acquire(deadline), quarantine.asMono().cast(Lease.class))
+        .doOnNext(lease -> charge("pg.acquire", began))
+        .flatMapMany(lease -> proved(what, c, lease, options.waitForFence(), proofEnd()));
+  }
+
+  /** The first statement behind its proof. Its own errors pass; those of the proof are refusals. */
+  private Flux<Result> proved(
+      Execution what, Checkout c, Lease lease, Duration mayWait, long proofEnd) {
+    return Flux.defer(
+        () -> {
+          lease.began();
+          proving(true);
+          long began = now();
+          Proof proof =
+              Proof.onReader(
+                  lease.connection(), fence, router.nextNumber(), statementTimeoutMillis(what));
+          Mono<Boolean> verdict =
+              Mono.firstWithSignal(proof.verdict(), quarantine.asMono().cast(Boolean.class))
+                  .timeout(left(proofEnd), router.settings().scheduler())
+                  .doOnNext(
+                      standby -> {
+                        charge("pg.proof", began);
+                        router.roleSeen(c.reader(), standby);
+                        bind(lease.driver(), RouteReason.PROVED);
+                      })
+                  .onErrorMap(UnprovedException::new)
+                  .cache();
+          return watched(held(what.on(lease.driver()), verdict), what, true)
+              .onErrorResume(
+                  UnprovedException.class,
+                  e -> unproved(e.getCause(), what, c, lease, mayWait, proofEnd));
+        });
+  }
+
+  private Flux<Result> unproved(
+      Throwable e, Execution what, Checkout c, Lease lease, Duration mayWait, long proofEnd) {
+    ReaderConnection reader = lease.connection();
+    if (e instanceof Proof.PositionHiddenException) {
+      reader.hidesReplayPosition(true);
+      return again(reader).thenMany(proved(what, c, lease, mayWait, proofEnd));
+    }
+    if (e instanceof TimeoutException) {
+      c.fail(FailureKind.CONNECTION, e, CloseReason.OPEN_TRANSACTION);
+      return refused(RouteReason.READER_PROOF_TIMEOUT, e);
+    }
+    if (e instanceof RefusedException) {
+      c.drop(CloseReason.OPEN_TRANSACTION);
+      return Flux.error(e);
+    }
+    if (SqlStates.isConnection(e)) {
+      c.fail(FailureKind.CONNECTION, e, CloseReason.ERROR);
+      return refused(RouteReason.READER_VALIDATION_ERROR, e);
+    }
+    proving(false);
+    if (!SqlStates.isStale(e)) {
+      router.unproved(c.reader(), e);
+      c.end(true, false);
+      return refused(RouteReason.READER_VALIDATION_ERROR, e);
+    }
+    if (mayWait.isZero()) {
+      c.end(true, false);
+      return refused(RouteReason.READER_STALE, e);
+    }
+    return again(reader)
+        .then(caughtUp(reader, mayWait))
+        .thenMany(Flux.defer(() -> proved(what, c, lease, Duration.ZERO, proofEnd())));
+  }
+
+  private static <T> Flux<T> refused(RouteReason reason, Throwable cause) {
+    return Flux.error(new RefusedException(reason, reason.tag(), cause));
+  }
+
+  /** Out of the transaction that the proof aborted. */
+  private Mono<Void> again(ReaderConnection reader) {
+    return Proof.rollback(reader.driver())
+        .timeout(router.settings().proofTimeout(), router.settings().scheduler());
+  }
+
+  /** Completes when the fence holds, or the wait is over. */
+  private Mono<Void> caughtUp(ReaderConnection reader, Duration mayWait) {
+    return Proof.poll(reader, fence)
+        .repeatWhen(
+            polls -> polls.delayElements(Proof.POLL_INTERVAL, router.settings().scheduler()))
+        .takeUntil(holds -> holds)
+        .take(mayWait, router.settings().scheduler())
+        .then();
+  }
+
+  /** The same on the writer, where the reader is let go. */
+  Flux<Result> onWriter(Execution what, RouteReason why) {
+    return Flux.defer(
+        () -> {
+          letGo();
+          long began = now();
+          return router
+              .writerForRead(deadline, why, this::hold)
+              .flatMapMany(
+                  lease -> {
+                    charge("pg.writer", began);
+                    proving(true);
+                    Mono<Boolean> verdict =
+                        Proof.onWriter(lease.connection(), statementTimeoutMillis(what))
+                            .verdict()
+                            .doOnNext(standby -> bind(lease.connection(), why))
+                            .filter(standby -> !standby)
+                            .switchIfEmpty(Mono.error(() -> new WriterRoleException(null)))
+                            .cache();
+                    return watched(held(what.on(lease.connection()), verdict), what, false);
+                  });
+        });
+  }
+
+  /**
+   * Sent at once; what comes waits for the verdict, whose error goes before the statement's. Where
+   * the server has refused, it has refused the statement too: that answer is taken in first, so
+   * that the connection is at rest.
+   */
+  private Flux<Result> held(Publisher<? extends Result> results, Mono<Boolean> verdict) {
+    Flux<Result> waiting =
+        Flux.<Result>from(results)
+            .onErrorResume(e -> verdict.then(Mono.error(e)))
+            .concatMap(
+                result ->
+                    verdict
+                        .thenReturn(result)
+                        .onErrorResume(
+                            e ->
+                                Flux.from(result.getRowsUpdated())
+                                    .onErrorComplete()
+                                    .then(Mono.error(e))),
+                1);
+    // from a frozen server no result comes: the verdict ends it by itself
+    Mono<Result> unanswered =
+        verdict
+            .onErrorResume(
+                e ->
+                    answered(e)
+                        ? Mono.delay(
+                                router.settings().proofTimeout(), router.settings().scheduler())
+                            .then(Mono.error(e))
+                        : Mono.error(e))
+            .then(Mono.empty());
+    return Flux.merge(unanswered, waiting);
+  }
+
+  private static boolean answered(Throwable e) {
+    Throwable cause = e instanceof UnprovedException unproved ? unproved.getCause() : e;
+    return !(cause instanceof TimeoutException || cause instanceof RefusedException)
+        && !SqlStates.isConnection(cause);
+  }
+
+  private Flux<Result> watched(Publisher<? extends Result> results, Execution what, boolean fresh) {
+    AtomicInteger count;
+    synchronized (this) {
+      count = running;
+    }
+    count.incrementAndGet();
+    Runnable done = once(count::decrementAndGet);
+    return Flux.from(results)
+        .contextWrite(Quiet::in)
+        .doOnTerminate(done)
+        .map(
+            result ->
+                new RoutedResult(
+                    result,
+                    this,
+                    fresh && what.isSingle() ? what : null,
+                    what.isSingle() ? done : null));
+  }
+
+  private static Runnable once(Runnable task) {
+    AtomicBoolean ran = new AtomicBoolean();
+    return () -> {
+      if (ran.compareAndSet(false, true)) {
+        task.run();
+      }
+    };
+  }
+
+  // --- what results tell
+
+  /** Fails when the reader goes out. */
+  <T> Mono<T> quarantineSignal() {
+    return quarantine.asMono().then(Mono.never());
+  }
+
+  /** Where rows failed in mid-stream: a broken connection tells of its reader. */
+  void failed(Throwable e) {
+    if (SqlStates.isConnection(e)) {
+      Checkout c;
+      synchronized (this) {
+        c = checkout;
+      }
+      if (c != null) {
+        c.fail(FailureKind.CONNECTION, e, CloseReason.ERROR);
+      }
+    }
+  }
+
+  /**
+   * Why a first statement that has brought nothing is tried on the writer; null where it is not.
+   */
+  static @Nullable RouteReason failsOver(Throwable e) {
+    if (e instanceof RefusedException refused) {
+      return refused.reason();
+    }
+    if (SqlStates.isConnection(e) || SqlStates.isFailedTransaction(e)) {
+      return RouteReason.READER_VALIDATION_ERROR;
+    }
+    return SqlStates.isConflict(e) ? RouteReason.READER_CONFLICT : null;
+  }
+
+  // --- state
+
+  private void quarantined(QuarantinedException cause) {
+    quarantine.tryEmitError(
+        new RefusedException(RouteReason.READER_QUARANTINED, "the reader went out", cause));
+  }
+
+  private void hold(Checkout c) {
+    synchronized (this) {
+      if (!ended) {
+        checkout = c;
+        return;
+      }
+    }
+    c.end(false, false);
+  }
+
+  private void hold(WriterLease lease) {
+    synchronized (this) {
+      if (!ended) {
+        writer = lease;
+        return;
+      }
+    }
+    lease.release();
+  }
+
+  private void letGo() {
+    Checkout c;
+    boolean mayRun;
+    boolean inProof;
+    synchronized (this) {
+      c = checkout;
+      checkout = null;
+      mayRun = running.get() > 0;
+      running = new AtomicInteger();
+      inProof = proving;
+      proving = false;
+    }
+    if (c != null) {
+      if (inProof) {
+        c.drop(CloseReason.OPEN_TRANSACTION);
+      } else {
+        c.end(false, mayRun);
+      }
+    }
+  }
+
+  private synchronized void proving(boolean on) {
+    proving = on;
+  }
+
+  private void bind(Connection to, RouteReason why) {
+    synchronized (this) {
+      proving = false;
+      reason = why;
+    }
+    connection = to;
+    bound.tryEmitEmpty();
+  }
+
+  private long now() {
+    return router.settings().scheduler().now(TimeUnit.NANOSECONDS);
+  }
+
+  private long proofEnd() {
+    return now() + router.settings().proofTimeout().toNanos();
+  }
+
+  private Duration left(long end) {
+    return Duration.ofNanos(Math.max(0, end - now()));
+  }
+
+  private void charge(String step, long began) {
+    deadline.charge(step, now() - began);
+  }
+
+  /** 0 for none: a streamed read's would count a slow consumer's time. (PG-13) */
+  private long statementTimeoutMillis(Execution what) {
+    boolean bounded = collected == null ? !what.isStreamed() : collected;
+    return bounded ? Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadline.remainingNanos())) : 0;
+  }
+
+  /** The proof failed, not the statement. */
+  private static final class UnprovedException extends RuntimeException {
+    private static final long serialVersionUID = 1;
+
+    UnprovedException(Throwable cause) {
+      super(null, cause, false, false);
+    }
+
+    @Override
+    public synchronized Throwable getCause() {
+      return Objects.requireNonNull(super.getCause());
+    }
+  }
+}

@@ -1,0 +1,38 @@
+package dev.timebound.pg;
+
+import dev.timebound.health.Member;
+import dev.timebound.health.ProbeAnswer;
+import java.util.concurrent.atomic.AtomicBoolean;
+import reactor.core.publisher.Mono;
+
+/** A reader endpoint, as a member of the health engine's group. (PG-30) */
+final class Reader implements Member {
+  private final String name;
+  private final ReaderPool pool;
+  private final AtomicBoolean promoted = new AtomicBoolean();
+
+  Reader(String name, ReaderPool pool) {
+    this.name = name;
+    this.pool = pool;
+  }
+
+  @Override
+  public String name() {
+    return name;
+  }
+
+  ReaderPool pool() {
+    return pool;
+  }
+
+  /** True where this proof is the first to see its role change that way. (PG-14a) */
+  boolean roleSeen(boolean standby) {
+    return promoted.compareAndSet(standby, !standby) && !standby;
+  }
+
+  /** On a connection of its own: those of the pool may hang while new ones get through. */
+  @Override
+  public Mono<ProbeAnswer> probe() {
+    return pool.probe().thenReturn(ProbeAnswer.ANSWERED);
+  }
+}

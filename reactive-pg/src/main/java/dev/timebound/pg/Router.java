@@ -1,0 +1,110 @@
+package dev.timebound.pg;
+
+import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.Deadlines;
+import dev.timebound.health.Claim;
+import dev.timebound.health.FailHandle;
+import dev.timebound.health.HealthGroup;
+import io.r2dbc.spi.Connection;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.util.context.ContextView;
+
+/** Where reads go: readers by their health and load, the writer behind them. */
+final class Router {
+  private static final Logger log = LoggerFactory.getLogger(RoutedDatabase.class);
+
+  private static final String POSITION =
+      "SELECT (CASE WHEN current_setting('synchronous_commit') = 'off' THEN"
+          + " pg_current_wal_insert_lsn() ELSE pg_current_wal_lsn() END)::text";
+
+  private final HealthGroup<Reader> readers;
+  private final WriterGate writer;
+  private final PgSettings settings;
+  private final PgMeters meters;
+  private final AtomicLong reads = new AtomicLong();
+
+  Router(HealthGroup<Reader> readers, WriterGate writer, PgSettings settings, PgMeters meters) {
+    this.readers = readers;
+    this.writer = writer;
+    this.settings = settings;
+    this.meters = meters;
+  }
+
+  PgSettings settings() {
+    return settings;
+  }
+
+  WriterGate writer() {
+    return writer;
+  }
+
+  /** Tells the proofs of one session apart. */
+  long nextNumber() {
+    return reads.incrementAndGet();
+  }
+
+  /** The least loaded reader in service; a refusal where there is none. (PG-30) */
+  Checkout checkout(FailHandle quarantined) {
+    Claim<Reader> claim = readers.pick(r -> false, quarantined);
+    if (claim == null) {
+      throw readers.members().isEmpty()
+          ? new RefusedException(RouteReason.NO_READER, "no reader is configured", null)
+          : new RefusedException(RouteReason.READER_QUARANTINED, "every reader is out", null);
+    }
+    return new Checkout(claim);
+  }
+
+  Mono<WriterLease> writerForRead(
+      Deadline deadline, RouteReason reason, Consumer<WriterLease> taken) {
+    return writer.forRead(deadline, reason, taken);
+  }
+
+  void routed(RouteTarget target, RouteReason reason) {
+    meters.routed(target, reason);
+  }
+
+  /** The caller's deadline, or the default bound of a read. (PG-13) */
+  Deadline deadline(ContextView context) {
+    Deadline current = Deadlines.current(context);
+    return current.isNone()
+        ? Deadline.after(settings.defaultReadTimeout(), settings.scheduler())
+        : current;
+  }
+
+  /** An error where the writer is a standby. (PG-14a) */
+  Mono<Void> writerRole(Connection c) {
+    return Proof.answer(c, "SELECT pg_is_in_recovery()")
+        .flatMap(standby -> standby ? Mono.error(new WriterRoleException(null)) : Mono.empty());
+  }
+
+  /**
+   * How far the log must be replayed for all that has committed on that connection. A commit that
+   * does not wait for the disk may be past what has been written.
+   */
+  static Mono<Long> position(Connection c) {
+    return Flux.from(c.createStatement(POSITION).execute())
+        .concatMap(result -> result.map((row, metadata) -> row.get(0, String.class)))
+        .last()
+        .map(Lsn::parse);
+  }
+
+  /** A reader that is no standby any more still serves; it is told of once. (PG-14a) */
+  void roleSeen(Reader reader, boolean standby) {
+    if (reader.roleSeen(standby)) {
+      log.warn(
+          "pg reader {} is not in recovery: it was promoted, and still serves reads",
+          reader.name());
+      meters.promoted(reader.name());
+    }
+  }
+
+  /** What a proof failed by that says nothing of the connection, a missing heartbeat table say. */
+  void unproved(Reader reader, Throwable e) {
+    log.warn("pg reader {} could not prove itself: {}", reader.name(), e.toString());
+  }
+}

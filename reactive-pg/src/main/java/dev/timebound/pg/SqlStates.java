@@ -1,0 +1,67 @@
+package dev.timebound.pg;
+
+import dev.timebound.health.FailureKind;
+import io.r2dbc.spi.R2dbcException;
+import io.r2dbc.spi.R2dbcNonTransientResourceException;
+import io.r2dbc.spi.R2dbcTransientResourceException;
+import java.io.IOException;
+import org.jspecify.annotations.Nullable;
+
+/** What an error of Postgres says: one table. (HE-2a, PG-11, PG-12) */
+final class SqlStates {
+  private static final String DIVISION_BY_ZERO = "22012";
+  private static final String READ_ONLY_TRANSACTION = "25006";
+  private static final String FAILED_TRANSACTION = "25P02";
+
+  private SqlStates() {}
+
+  /** The error that ends a proof whose fence does not hold: a division by zero made on purpose. */
+  static boolean isStale(Throwable e) {
+    return DIVISION_BY_ZERO.equals(state(e));
+  }
+
+  static boolean isReadOnly(Throwable e) {
+    return READ_ONLY_TRANSACTION.equals(state(e));
+  }
+
+  static boolean isFailedTransaction(Throwable e) {
+    return FAILED_TRANSACTION.equals(state(e));
+  }
+
+  /**
+   * The session is gone, or about to: no answer to what was asked. 57P01 to 57P03 are a server that
+   * shuts down, crashes or starts; 57P05 an idle session's timeout.
+   */
+  static boolean isConnection(Throwable e) {
+    String state = state(e);
+    if (state != null && state.length() == 5) {
+      return state.startsWith("08") || state.startsWith("57P") && !state.equals("57P04");
+    }
+    return e instanceof R2dbcNonTransientResourceException
+        || e instanceof R2dbcTransientResourceException
+        || e instanceof IOException
+        || e.getCause() instanceof IOException;
+  }
+
+  /**
+   * A replica ended the statement for its own recovery's sake: worth another try elsewhere. 40001
+   * of a read-only statement can be nothing else. (PG-12)
+   */
+  static boolean isConflict(Throwable e) {
+    String state = state(e);
+    return state != null && (state.equals("40001") || state.startsWith("57P0")) || isConnection(e);
+  }
+
+  static FailureKind kind(Throwable e) {
+    if (isConnection(e)) {
+      return FailureKind.CONNECTION;
+    }
+    String state = state(e);
+    // 53: insufficient resources (too many connections, out of memory)
+    return state != null && state.startsWith("53") ? FailureKind.OVERLOAD : FailureKind.ANSWER;
+  }
+
+  private static @Nullable String state(Throwable e) {
+    return e instanceof R2dbcException r2dbc ? r2dbc.getSqlState() : null;
+  }
+}

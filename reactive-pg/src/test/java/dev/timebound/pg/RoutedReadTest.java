@@ -1,0 +1,181 @@
+package dev.timebound.pg;
+
+import static dev.timebound.pg.Eventually.eventually;
+import static dev.timebound.pg.Routed.rows;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.timebound.test.PostgresReplicaSet;
+import dev.timebound.test.PostgresReplicaSetExtension;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.r2dbc.spi.R2dbcBadGrammarException;
+import io.r2dbc.spi.R2dbcException;
+import java.time.Duration;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Schedulers;
+
+@ExtendWith(PostgresReplicaSetExtension.class)
+@DisplayName("PG-10 PG-11 a read goes to a reader that proves itself, else to the writer")
+class RoutedReadTest {
+  private static final String WHERE = "SELECT pg_is_in_recovery()";
+
+  private final Routed routed;
+
+  RoutedReadTest(PostgresReplicaSet servers) {
+    routed = Routed.on(servers);
+  }
+
+  @BeforeEach
+  void warm() {
+    routed.warm();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    routed.close();
+  }
+
+  @Test
+  @DisplayName("PG-10 on the reader, read-only, in one snapshot")
+  void onTheReader() {
+    assertThat(routed.read(WHERE)).containsExactly("true");
+    assertThat(
+            routed.read(
+                "SELECT current_setting('transaction_isolation') || ' '"
+                    + " || current_setting('transaction_read_only')"))
+        .containsExactly("repeatable read on");
+    eventually(() -> assertThat(routed.routes()).isEqualTo("reader proved: 2"));
+  }
+
+  @Test
+  @DisplayName("PG-10 in one round trip to the answer, and one more after it")
+  void oneTrip() {
+    routed.read("SELECT $1::int", 1); // its types are known from here on
+    eventually(() -> assertThat(routed.gauge("timebound.pg.pool.idle")).isOne());
+    routed.reader.delay(Duration.ofMillis(20));
+    long before = routed.reader.roundTrips();
+    assertThat(routed.read("SELECT $1::int", 7)).containsExactly("7");
+    assertThat(routed.reader.roundTrips() - before).isLessThanOrEqualTo(2);
+  }
+
+  @Test
+  @DisplayName("PG-12 the caller's own error is the caller's, and not tried on the writer")
+  void ownError() {
+    assertThatThrownBy(() -> routed.read("SELECT nothing FROM nowhere"))
+        .isInstanceOf(R2dbcBadGrammarException.class);
+    assertThatThrownBy(() -> routed.read("SELECT 1 / $1", 0)).hasMessageContaining("division");
+    eventually(() -> assertThat(routed.routes()).isEqualTo("reader proved: 2"));
+  }
+
+  @Test
+  @DisplayName("PG-11 PG-10 a frozen reader costs the proof timeout, and the writer answers")
+  void frozen() {
+    routed.servers.standby().freeze();
+    assertThat(routed.read(WHERE)).containsExactly("false");
+    eventually(() -> assertThat(routed.routes()).isEqualTo("writer reader_proof_timeout: 1"));
+  }
+
+  @Test
+  @DisplayName("PG-10 a brief stall with connections free waits on the reader")
+  void briefStall() {
+    routed.reader.freezeEstablished();
+    Mono<List<String>> read = routed.db.read(rows(WHERE)).collectList();
+    Mono<Long> thaw = Mono.delay(Duration.ofMillis(500)).doOnNext(t -> routed.reader.thaw());
+    thaw.subscribe();
+    assertThat(read.block(Routed.BOUND)).containsExactly("true");
+    eventually(() -> assertThat(routed.routes()).isEqualTo("reader proved: 1"));
+  }
+
+  @Test
+  @DisplayName("PG-11 a session that the server killed is found out, and the writer answers")
+  void killed() {
+    routed
+        .servers
+        .standby()
+        .query(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = ?",
+            routed.application);
+    assertThat(routed.read(WHERE)).hasSize(1);
+    eventually(() -> assertThat(routed.routes()).isNotEmpty());
+    assertThat(routed.routes())
+        .isIn(
+            "writer reader_validation_error: 1",
+            "writer reader_acquire_timeout: 1",
+            "reader proved: 1");
+  }
+
+  @Test
+  @DisplayName("PG-11 with no reader configured the writer serves")
+  void noReader() {
+    SimpleMeterRegistry meters = new SimpleMeterRegistry();
+    try (RoutedDatabase db =
+        RoutedDatabase.builder().writer(routed.writerPool).meters(meters).build()) {
+      assertThat(db.read(rows(WHERE)).collectList().block(Routed.BOUND)).containsExactly("false");
+      assertThat(meters.get("timebound.pg.routes").tag("reason", "no_reader").counter().count())
+          .isOne();
+    }
+  }
+
+  @Test
+  @DisplayName("PG-10 several statements of one read see one snapshot")
+  void oneSnapshot() {
+    routed.servers.primary().execute("CREATE TABLE IF NOT EXISTS snap (n int)");
+    routed.servers.primary().execute("TRUNCATE snap");
+    routed.servers.awaitReplay();
+    List<String> counts =
+        routed
+            .db
+            .read(
+                c ->
+                    Flux.concat(
+                        rows("SELECT count(*) FROM snap").apply(c),
+                        Mono.<String>fromRunnable(
+                                () -> {
+                                  routed.servers.primary().execute("INSERT INTO snap VALUES (1)");
+                                  routed.servers.awaitReplay();
+                                })
+                            .subscribeOn(Schedulers.boundedElastic()),
+                        rows("SELECT count(*) FROM snap").apply(c)))
+            .collectList()
+            .block(Routed.BOUND);
+    assertThat(counts).containsExactly("0", "0");
+    assertThat(routed.read("SELECT count(*) FROM snap")).containsExactly("1");
+  }
+
+  @Test
+  @DisplayName("PG-10 a statement that writes fails, and is not tried on the writer")
+  void writes() {
+    assertThatThrownBy(() -> routed.read("CREATE TABLE never (n int)"))
+        .isInstanceOf(R2dbcException.class)
+        .hasMessageContaining("read-only");
+    eventually(() -> assertThat(routed.routes()).isEqualTo("reader proved: 1"));
+  }
+
+  @Test
+  @DisplayName("PG-14 a write goes to the writer, and is committed; one that fails is not")
+  void write() {
+    routed.servers.primary().execute("CREATE TABLE IF NOT EXISTS written (n int)");
+    routed.servers.primary().execute("TRUNCATE written");
+    routed.db.write(rows("INSERT INTO written VALUES (1) RETURNING n")).blockLast(Routed.BOUND);
+    assertThatThrownBy(
+            () ->
+                routed
+                    .db
+                    .write(
+                        c ->
+                            Flux.concat(
+                                rows("INSERT INTO written VALUES (2) RETURNING n").apply(c),
+                                Mono.error(new IllegalStateException("no"))))
+                    .blockLast(Routed.BOUND))
+        .hasMessage("no");
+    assertThat(routed.servers.primary().value("SELECT sum(n) FROM written")).isEqualTo("1");
+    assertThat(routed.routes()).isEqualTo("writer read_write_requested: 2");
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.timebound.pg;
+
+import org.jspecify.annotations.NullMarked;
