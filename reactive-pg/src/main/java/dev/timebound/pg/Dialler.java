@@ -10,6 +10,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Schedulers;
 import reactor.netty.FutureMono;
 import reactor.netty.tcp.TcpResources;
 
@@ -40,9 +41,9 @@ final class Dialler {
   }
 
   /**
-   * Connects and sets the session up. It starts on a thread of the settings' scheduler: Netty keeps
-   * a connection on the event loop that dials it, and readers dialled by a busy loop would all
-   * share it. Nothing of the subscriber's Context reaches the dial.
+   * Connects and sets the session up. Nothing of the subscriber's Context reaches the dial, and it
+   * does not start on the subscriber's thread: certificates may be read from files, and Netty keeps
+   * a connection on the event loop that dials it, so that all would come to share a busy one.
    *
    * @return the connection; an error where it failed, a {@link TimeoutException} past the dial
    *     timeout. After an error or a cancel all of those sockets are closed, even where a
@@ -50,8 +51,10 @@ final class Dialler {
    */
   Mono<ReaderConnection> dial(Sockets sockets) {
     return attempt(sockets)
-        .subscribeOn(settings.scheduler())
-        .timeout(settings.dialTimeout(), settings.scheduler())
+        .timeout(
+            settings.dialTimeout(),
+            Mono.error(() -> new TimeoutException("no session within " + settings.dialTimeout())),
+            settings.scheduler())
         .map(driver -> new ReaderConnection(driver, sockets, settings))
         .doOnError(failed -> sockets.abort())
         .doOnCancel(sockets::abort)
@@ -59,29 +62,32 @@ final class Dialler {
   }
 
   private Mono<PostgresqlConnection> attempt(Sockets sockets) {
-    return Mono.defer(
-        () -> {
-          SessionSettings.Plan plan = session.plan();
-          PostgresqlConnectionConfiguration.Builder builder =
-              PostgresqlConnectionConfiguration.builder();
-          config.accept(builder);
-          builder
-              // each dial would ask the server for the types of all extensions: four round trips
-              .autodetectExtensions(false)
-              .loopResources(sockets)
-              .options(plan.startup());
-          return new PostgresqlConnectionFactory(builder.build())
-              .create()
-              .delayUntil(driver -> session.afterConnecting(plan, driver))
-              .onErrorResume(
-                  failure -> {
-                    if (!session.learn(plan, failure)) {
-                      return Mono.error(failure);
-                    }
-                    sockets.closeOpen();
-                    return attempt(sockets);
-                  });
-        });
+    Mono<PostgresqlConnection> attempt =
+        Mono.defer(
+            () -> {
+              SessionSettings.Plan plan = session.plan();
+              PostgresqlConnectionConfiguration.Builder builder =
+                  PostgresqlConnectionConfiguration.builder();
+              config.accept(builder);
+              builder
+                  // each dial would ask the server for the types of all extensions: four round
+                  // trips
+                  .autodetectExtensions(false)
+                  .loopResources(sockets)
+                  .options(plan.startup());
+              return new PostgresqlConnectionFactory(builder.build())
+                  .create()
+                  .delayUntil(driver -> session.afterConnecting(plan, driver))
+                  .onErrorResume(
+                      failure -> {
+                        if (!session.learn(plan, failure)) {
+                          return Mono.error(failure);
+                        }
+                        sockets.closeOpen();
+                        return attempt(sockets);
+                      });
+            });
+    return attempt.subscribeOn(Schedulers.boundedElastic());
   }
 
   /** How many sockets to this reader are open, of dials, probes and cancel requests too. */

@@ -165,7 +165,7 @@ final class Lease {
   }
 
   private void invalidate() {
-    pool.forget(connection);
+    pool.slots().free(connection);
     ref.invalidate().subscribe();
   }
 }

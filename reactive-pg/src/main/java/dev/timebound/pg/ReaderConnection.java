@@ -27,8 +27,7 @@ final class ReaderConnection {
   private volatile boolean retired;
   private volatile boolean hidesReplayPosition;
 
-  /** The pool's, which draws it at random. */
-  long expiresAt = Long.MAX_VALUE;
+  private volatile long expiresAt = Long.MAX_VALUE;
 
   ReaderConnection(PostgresqlConnection driver, Sockets sockets, PgSettings settings) {
     Channel newest = sockets.newest();
@@ -95,6 +94,10 @@ final class ReaderConnection {
   long idleNanos() {
     long since = idleSince.get();
     return since < NEW ? now() - since : 0;
+  }
+
+  void expiresIn(long nanos) {
+    expiresAt = now() + nanos;
   }
 
   boolean isExpired() {

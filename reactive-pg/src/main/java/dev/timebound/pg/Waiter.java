@@ -68,7 +68,7 @@ final class Waiter implements CoreSubscriber<PooledRef<ReaderConnection>>, Subsc
     if (state.get() == DONE) {
       return; // served from what was idle: no timer, no queue
     }
-    RouteReason refused = pool.enter(this);
+    RouteReason refused = pool.slots().enter(this);
     entered = true;
     if (refused != null) {
       fail(refused, "as many reads wait as may", null);
@@ -161,7 +161,7 @@ final class Waiter implements CoreSubscriber<PooledRef<ReaderConnection>>, Subsc
 
   private void tidy() {
     if (entered) {
-      pool.leave(this);
+      pool.slots().leave(this);
     }
     Disposable running = timer;
     if (running != null) {

@@ -203,6 +203,11 @@ final class ReaderPools implements AutoCloseable {
       return this;
     }
 
+    Values close(Duration bound) {
+      closeTimeout = bound;
+      return this;
+    }
+
     Values grace(Duration bound) {
       cancelGrace = bound;
       return this;

@@ -1,0 +1,15 @@
+package dev.timebound.pg;
+
+import reactor.blockhound.BlockHound;
+import reactor.blockhound.integration.BlockHoundIntegration;
+
+/**
+ * The driver makes its TLS context on the event loop, and the JDK seeds that from /dev/urandom: a
+ * read of a file, which never waits.
+ */
+public final class DriversBlocking implements BlockHoundIntegration {
+  @Override
+  public void applyTo(BlockHound.Builder builder) {
+    builder.allowBlockingCallsInside("sun.security.provider.NativePRNG$RandomIO", "readFully");
+  }
+}
