@@ -123,7 +123,9 @@ final class ReadSession {
             Flux.defer(
                 () -> {
                   Connection c = connection;
-                  return c == null ? Flux.empty() : watched(what.on(c), what, false);
+                  return c == null
+                      ? Flux.empty()
+                      : watched(new DrainedResults(what.on(c)), what, false);
                 }));
   }
 
@@ -154,7 +156,8 @@ final class ReadSession {
               Proof.onReader(
                   lease.connection(), fence, router.nextNumber(), statementTimeoutMillis(what));
           Mono<Boolean> verdict =
-              Mono.firstWithSignal(proof.verdict(), quarantine.asMono().cast(Boolean.class))
+              proof
+                  .verdict()
                   .timeout(left(proofEnd), router.settings().scheduler())
                   .doOnNext(
                       standby -> {
@@ -164,11 +167,25 @@ final class ReadSession {
                       })
                   .onErrorMap(UnprovedException::new)
                   .cache();
-          return watched(held(what.on(lease.driver()), verdict), what, true)
+          AtomicBoolean came = new AtomicBoolean();
+          Flux<Result> results =
+              watched(held(new DrainedResults(what.on(lease.driver())), verdict), what, true)
+                  .doOnNext(result -> came.set(true))
+                  .onErrorMap(e -> came.get() ? e : refusal(e, what));
+          return Flux.firstWithSignal(results, this.<Result>quarantineSignal())
               .onErrorResume(
                   UnprovedException.class,
                   e -> unproved(e.getCause(), what, c, lease, mayWait, proofEnd));
         });
+  }
+
+  /** An error that came in place of a result, as the refusal that it is where it is one. */
+  private static Throwable refusal(Throwable e, Execution what) {
+    if (e instanceof UnprovedException || e instanceof RefusedException || !what.isSingle()) {
+      return e;
+    }
+    RouteReason reason = failsOver(e);
+    return reason == null ? e : new RefusedException(reason, reason.tag(), e);
   }
 
   private Flux<Result> unproved(
@@ -181,10 +198,6 @@ final class ReadSession {
     if (e instanceof TimeoutException) {
       c.fail(FailureKind.CONNECTION, e, CloseReason.OPEN_TRANSACTION);
       return refused(RouteReason.READER_PROOF_TIMEOUT, e);
-    }
-    if (e instanceof RefusedException) {
-      c.drop(CloseReason.OPEN_TRANSACTION);
-      return Flux.error(e);
     }
     if (SqlStates.isConnection(e)) {
       c.fail(FailureKind.CONNECTION, e, CloseReason.ERROR);
@@ -244,7 +257,10 @@ final class ReadSession {
                             .filter(standby -> !standby)
                             .switchIfEmpty(Mono.error(() -> new WriterRoleException(null)))
                             .cache();
-                    return watched(held(what.on(lease.connection()), verdict), what, false);
+                    return watched(
+                        held(new DrainedResults(what.on(lease.connection())), verdict),
+                        what,
+                        false);
                   });
         });
   }
@@ -284,8 +300,7 @@ final class ReadSession {
 
   private static boolean answered(Throwable e) {
     Throwable cause = e instanceof UnprovedException unproved ? unproved.getCause() : e;
-    return !(cause instanceof TimeoutException || cause instanceof RefusedException)
-        && !SqlStates.isConnection(cause);
+    return !(cause instanceof TimeoutException) && !SqlStates.isConnection(cause);
   }
 
   private Flux<Result> watched(Publisher<? extends Result> results, Execution what, boolean fresh) {

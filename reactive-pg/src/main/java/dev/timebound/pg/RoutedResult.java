@@ -72,7 +72,8 @@ final class RoutedResult implements Result {
   }
 
   private <T> Flux<T> consumed(Function<Result, Publisher<T>> use) {
-    Flux<T> here = Flux.from(use.apply(shape.apply(of))).doOnError(session::failed);
+    Flux<T> here =
+        Flux.from(use.apply(shape.apply(of))).contextWrite(Quiet::in).doOnError(session::failed);
     if (done != null) {
       here = here.doOnTerminate(done);
     }

@@ -88,10 +88,11 @@ class FenceTest {
       servers.standby().pauseReplay();
       insert();
       assertThat(routed.read(COUNT)).as("without a fence").containsExactly("0");
+      eventually(() -> assertThat(routed.gauge("timebound.pg.pool.acquired")).isZero());
       assertThat(routed.read(with(now()), COUNT)).containsExactly("1");
       eventually(
           () -> assertThat(routed.routes()).isEqualTo("reader proved: 1, writer reader_stale: 1"));
-      assertThat(routed.gauge("timebound.pg.pool.idle")).isOne();
+      eventually(() -> assertThat(routed.gauge("timebound.pg.pool.idle")).isOne());
       assertThat(routed.reader.accepted()).as("dials").isOne();
     }
 

@@ -1,0 +1,125 @@
+package dev.timebound.pg;
+
+import static dev.timebound.pg.Eventually.eventually;
+import static dev.timebound.pg.Routed.rows;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.timebound.test.PostgresReplicaSet;
+import dev.timebound.test.PostgresReplicaSetExtension;
+import io.r2dbc.spi.R2dbcException;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.reactivestreams.Subscription;
+import reactor.core.publisher.BaseSubscriber;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+
+@DisplayName("PG-12 a replica that ends a statement for its own recovery's sake")
+class RecoveryConflictTest {
+  /** A standby that never waits for its readers, so that a conflict is a matter of a vacuum. */
+  @RegisterExtension
+  static final PostgresReplicaSetExtension POSTGRES =
+      PostgresReplicaSetExtension.of(
+          PostgresReplicaSet.builder()
+              .setting("max_standby_streaming_delay", "0")
+              .setting("hot_standby_feedback", "off")
+              .setting("autovacuum", "off"));
+
+  private static final int ROWS = 20_000;
+
+  private final PostgresReplicaSet servers;
+  private final Routed routed;
+
+  RecoveryConflictTest(PostgresReplicaSet servers) {
+    this.servers = servers;
+    this.routed = Routed.on(servers);
+  }
+
+  @BeforeEach
+  void table() {
+    servers.primary().execute("CREATE TABLE IF NOT EXISTS contested (n int, filler text)");
+    servers.primary().execute("TRUNCATE contested");
+    servers
+        .primary()
+        .execute(
+            "INSERT INTO contested SELECT n, repeat('x', 200) FROM generate_series(1, "
+                + ROWS
+                + ") n");
+    servers.awaitReplay();
+    routed.warm();
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    routed.close();
+  }
+
+  /** Takes away what snapshots on the standby still see. */
+  private void conflict() {
+    servers.primary().execute("UPDATE contested SET filler = 'y'");
+    servers.primary().execute("VACUUM contested");
+  }
+
+  @Test
+  @DisplayName("PG-12 before any row is repeated on the writer")
+  void beforeAnyRow() {
+    Mono<String> read =
+        routed
+            .db
+            .readMono(
+                rows(
+                    "SELECT count(*) FROM contested, LATERAL (SELECT CASE WHEN pg_is_in_recovery()"
+                        + " THEN pg_sleep(0.1 + n * 0) END) AS slow"))
+            .cache();
+    read.subscribe();
+    eventually(() -> assertThat(routed.sessions(servers.standby())).anyMatch(s -> s.isRunning()));
+    conflict();
+    assertThat(read.block(Routed.BOUND)).isEqualTo("" + ROWS);
+    eventually(() -> assertThat(routed.routes()).isEqualTo("writer reader_conflict: 1"));
+  }
+
+  @Test
+  @DisplayName("PG-12 after a row is the caller's error, no row twice")
+  void afterARow() {
+    List<String> seen = new CopyOnWriteArrayList<>();
+    List<Throwable> errors = new CopyOnWriteArrayList<>();
+    Flux<String> read =
+        routed.db.read(
+            c ->
+                Flux.from(
+                        c.createStatement("SELECT n FROM contested ORDER BY filler, n")
+                            .fetchSize(10)
+                            .execute())
+                    .concatMap(r -> r.map((row, metadata) -> String.valueOf(row.get(0)))));
+    BaseSubscriber<String> slow =
+        new BaseSubscriber<>() {
+          @Override
+          protected void hookOnSubscribe(Subscription subscription) {
+            request(1);
+          }
+
+          @Override
+          protected void hookOnNext(String value) {
+            seen.add(value);
+          }
+
+          @Override
+          protected void hookOnError(Throwable error) {
+            errors.add(error);
+          }
+        };
+    read.subscribe(slow);
+    eventually(() -> assertThat(seen).hasSize(1));
+    conflict();
+    slow.request(Long.MAX_VALUE);
+    eventually(() -> assertThat(errors).hasSize(1));
+    assertThat(errors.get(0)).isInstanceOf(R2dbcException.class);
+    assertThat(seen).doesNotHaveDuplicates();
+    eventually(() -> assertThat(routed.routes()).isEqualTo("reader proved: 1"));
+  }
+}
