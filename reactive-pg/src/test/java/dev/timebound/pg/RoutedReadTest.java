@@ -12,6 +12,7 @@ import io.r2dbc.spi.R2dbcBadGrammarException;
 import io.r2dbc.spi.R2dbcException;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -177,5 +178,122 @@ class RoutedReadTest {
         .hasMessage("no");
     assertThat(routed.servers.primary().value("SELECT sum(n) FROM written")).isEqualTo("1");
     assertThat(routed.routes()).isEqualTo("writer read_write_requested: 2");
+  }
+
+  @Test
+  @DisplayName("PG-11 a reader that refuses connections is told as a dial that failed")
+  void dialFailed() {
+    try (Routed down = Routed.on(routed.servers)) {
+      down.reader.refuse();
+      assertThat(down.read(WHERE)).containsExactly("false");
+      eventually(() -> assertThat(down.routes()).isEqualTo("writer reader_dial_failed: 1"));
+    }
+  }
+
+  @Test
+  @DisplayName(
+      "PG-11 PG-5 a pool with as many waiting as may is saturated, never the caller's error")
+  void saturated() {
+    try (Routed small =
+        Routed.on(routed.servers, s -> s.readerMaxSize(1).readerMaxPending(0)).warm()) {
+      Mono<String> long1 = small.db.readMono(rows("SELECT pg_sleep(1)::text")).cache();
+      long1.subscribe();
+      eventually(() -> assertThat(small.gauge("timebound.pg.pool.acquired")).isOne());
+      assertThat(small.read(WHERE)).containsExactly("false");
+      assertThat(small.routes()).isEqualTo("writer reader_saturated: 1");
+      long1.block(Routed.BOUND);
+    }
+  }
+
+  @Test
+  @DisplayName("PG-11 PG-5 those that wait for a busy pool in vain time out alone")
+  void acquireTimeout() {
+    try (Routed small = Routed.on(routed.servers, s -> s.readerMaxSize(1)).warm()) {
+      Mono<String> long1 = small.db.readMono(rows("SELECT pg_sleep(1)::text")).cache();
+      long1.subscribe();
+      eventually(() -> assertThat(small.gauge("timebound.pg.pool.acquired")).isOne());
+      assertThat(small.read(WHERE)).containsExactly("false");
+      assertThat(small.routes()).isEqualTo("writer reader_acquire_timeout: 1");
+      assertThat(long1.block(Routed.BOUND)).isNotNull();
+    }
+  }
+
+  @Test
+  @DisplayName("PG-11 a proof that waits for a lock on the heartbeat's table times out")
+  void heartbeatLocked() throws Exception {
+    routed.db.createHeartbeat().block(Routed.BOUND);
+    routed
+        .servers
+        .primary()
+        .execute("INSERT INTO timebound_heartbeat VALUES (1, now(), '0/0') ON CONFLICT DO NOTHING");
+    try (java.sql.Connection locks = routed.servers.primary().connect()) {
+      locks.setAutoCommit(false);
+      try (java.sql.Statement statement = locks.createStatement()) {
+        statement.execute("LOCK TABLE timebound_heartbeat IN ACCESS EXCLUSIVE MODE");
+        statement.execute("SELECT pg_current_wal_flush_lsn()");
+        routed.servers.awaitReplay();
+        eventually(
+            () ->
+                assertThat(
+                        routed
+                            .servers
+                            .standby()
+                            .value(
+                                "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock'"
+                                    + " AND relation = 'timebound_heartbeat'::regclass"))
+                    .isEqualTo("1"));
+        assertThat(
+                routed.read(
+                    ReadOptions.defaults().fence(Fence.maxStaleness(Duration.ofDays(1))), WHERE))
+            .containsExactly("false");
+      }
+      locks.rollback();
+    }
+    eventually(() -> assertThat(routed.routes()).isEqualTo("writer reader_proof_timeout: 1"));
+    assertThat(routed.closed(CloseReason.OPEN_TRANSACTION)).isOne();
+  }
+
+  @Test
+  @DisplayName("PG-10 a statement whose cached plan a change of the table broke is executed again")
+  void changedTable() {
+    routed.servers.primary().execute("DROP TABLE IF EXISTS changing");
+    routed.servers.primary().execute("CREATE TABLE changing AS SELECT 1 AS n");
+    routed.servers.awaitReplay();
+    for (int i = 0; i < 3; i++) {
+      assertThat(routed.read("SELECT * FROM changing WHERE n >= $1", 0)).containsExactly("1");
+      eventually(() -> assertThat(routed.gauge("timebound.pg.pool.acquired")).isZero());
+    }
+    routed.servers.primary().execute("ALTER TABLE changing ALTER n TYPE bigint, ADD m text");
+    routed.servers.awaitReplay();
+    for (int i = 0; i < 3; i++) {
+      assertThat(routed.read("SELECT * FROM changing WHERE n >= $1", 0)).containsExactly("1");
+    }
+  }
+
+  @Test
+  @DisplayName("PG-11 what a read's own code composes is called once, wherever it runs")
+  void calledOnce() {
+    AtomicInteger calls = new AtomicInteger();
+    routed.servers.standby().freeze();
+    List<String> rows =
+        routed
+            .db
+            .read(
+                c -> {
+                  calls.incrementAndGet();
+                  return Flux.concat(rows(WHERE).apply(c), rows("SELECT 'second'").apply(c));
+                })
+            .collectList()
+            .block(Routed.BOUND);
+    assertThat(rows).containsExactly("false", "second");
+    assertThat(calls).hasValue(1);
+  }
+
+  @Test
+  @DisplayName("a read is in a transaction already: beginning one is told as what it is")
+  void begins() {
+    assertThatThrownBy(
+            () -> routed.db.read(c -> Flux.from(c.beginTransaction())).blockLast(Routed.BOUND))
+        .hasMessage("beginTransaction: a read is in its transaction already");
   }
 }
