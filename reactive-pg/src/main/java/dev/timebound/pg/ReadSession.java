@@ -27,6 +27,9 @@ import reactor.core.publisher.Sinks;
  * then, its errors too. (PG-10)
  */
 final class ReadSession {
+  private static final String GIVEN_UP =
+      "the read's first statement was given up before it had an answer: no other can follow";
+
   private final Router router;
   private final ReadOptions options;
   private final Fence fence;
@@ -132,7 +135,8 @@ final class ReadSession {
   private Flux<Result> first(Execution what) {
     return Flux.defer(() -> onReader(what))
         .onErrorResume(RefusedException.class, e -> onWriter(what, e.reason()))
-        .doOnError(e -> bound.tryEmitError(e));
+        .doOnError(e -> bound.tryEmitError(e))
+        .doOnCancel(() -> bound.tryEmitError(new IllegalStateException(GIVEN_UP)));
   }
 
   private Flux<Result> onReader(Execution what) {

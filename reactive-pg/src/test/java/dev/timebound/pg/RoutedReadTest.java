@@ -296,4 +296,20 @@ class RoutedReadTest {
             () -> routed.db.read(c -> Flux.from(c.beginTransaction())).blockLast(Routed.BOUND))
         .hasMessage("beginTransaction: a read is in its transaction already");
   }
+
+  @Test
+  @DisplayName("a statement behind a first one that was given up fails at once, and does not wait")
+  void behindOneGivenUp() {
+    routed.reader.freezeAll();
+    Flux<String> read =
+        routed.db.read(
+            c ->
+                rows("SELECT 1")
+                    .andThen(Flux::from)
+                    .apply(c)
+                    .timeout(Duration.ofMillis(50))
+                    .onErrorResume(late -> rows("SELECT 2").apply(c)));
+    assertThatThrownBy(() -> read.blockLast(Routed.BOUND))
+        .hasMessageContaining("first statement was given up");
+  }
 }
