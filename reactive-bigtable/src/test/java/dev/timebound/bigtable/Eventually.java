@@ -8,7 +8,7 @@ final class Eventually {
   private Eventually() {}
 
   static void eventually(Runnable assertion) {
-    long end = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+    long end = System.nanoTime() + Duration.ofSeconds(60).toNanos();
     while (true) {
       try {
         assertion.run();

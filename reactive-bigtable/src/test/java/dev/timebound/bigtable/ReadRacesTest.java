@@ -38,6 +38,8 @@ import reactor.core.scheduler.Scheduler;
 /**
  * Messages, errors, demand, a cancel and the ticks of the watch meet on four threads, in many
  * seeded ways. Time is compressed: every timer is due at once, so a gap is a few turns of a loop.
+ * It stands still where the server's thread gets no CPU: else a read could use up its attempts, all
+ * of them silent, before the server has had one turn.
  */
 @DisplayName("BT-31 BT-35 races of one read")
 @TestInstance(TestInstance.Lifecycle.PER_CLASS)
@@ -132,8 +134,17 @@ class ReadRacesTest {
                 }
                 return null;
               }));
-      all.add(threads.submit(() -> loop(start, server::step, 2)));
-      all.add(threads.submit(() -> loop(start, time::step, 3)));
+      all.add(
+          threads.submit(
+              () ->
+                  loop(
+                      start,
+                      () -> {
+                        server.step();
+                        time.serverRuns();
+                      },
+                      2)));
+      all.add(threads.submit(() -> loop(start, time::stepWithServer, 3)));
       all.add(
           threads.submit(
               () ->
@@ -338,9 +349,23 @@ class ReadRacesTest {
   private static final class HastyScheduler implements Scheduler {
     private record Task(Runnable run, Disposable disposable) {}
 
-    private final Queue<Task> tasks = new ConcurrentLinkedQueue<>();
+    /** A gap or two, and far from all attempts. */
+    private static final int STEPS_WITHOUT_SERVER = 500;
 
-    void step() {
+    private final Queue<Task> tasks = new ConcurrentLinkedQueue<>();
+    private final AtomicInteger sinceServer = new AtomicInteger();
+
+    void serverRuns() {
+      sinceServer.set(0);
+    }
+
+    void stepWithServer() {
+      if (sinceServer.getAndIncrement() < STEPS_WITHOUT_SERVER) {
+        step();
+      }
+    }
+
+    private void step() {
       Task task = tasks.poll();
       if (task != null && !task.disposable.isDisposed()) {
         task.run.run();

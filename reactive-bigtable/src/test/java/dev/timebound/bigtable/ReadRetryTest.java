@@ -232,31 +232,35 @@ class ReadRetryTest {
           .always(Script.start().message(Rows.message("a", "b")).rows("c").silence());
       AtomicInteger signals = new AtomicInteger();
       // Reactor's own subscribers catch what they throw; this one does not.
-      reads
-          .all()
-          .subscribe(
-              new CoreSubscriber<Row>() {
-                @Override
-                public void onSubscribe(Subscription s) {
-                  s.request(Long.MAX_VALUE);
-                }
+      CoreSubscriber<Row> throwing =
+          new CoreSubscriber<>() {
+            @Override
+            public void onSubscribe(Subscription s) {
+              s.request(Long.MAX_VALUE);
+            }
 
-                @Override
-                public void onNext(Row row) {
-                  signals.incrementAndGet();
-                  throw new IllegalStateException("the subscriber's own");
-                }
+            @Override
+            public void onNext(Row row) {
+              signals.incrementAndGet();
+              throw new IllegalStateException("the subscriber's own");
+            }
 
-                @Override
-                public void onError(Throwable t) {
-                  signals.incrementAndGet();
-                }
+            @Override
+            public void onError(Throwable t) {
+              signals.incrementAndGet();
+            }
 
-                @Override
-                public void onComplete() {
-                  signals.incrementAndGet();
-                }
-              });
+            @Override
+            public void onComplete() {
+              signals.incrementAndGet();
+            }
+          };
+      try {
+        reads.all().subscribe(throwing);
+      } catch (IllegalStateException itsOwn) {
+        // Rows that come in before subscribe() has returned are handed on by this very thread.
+        assertThat(itsOwn).hasMessage("the subscriber's own");
+      }
       reads.server.readRows().awaitCall(1).awaitEnd(ScriptedCall.End.RESET_BY_CLIENT);
       eventually(() -> assertThat(reads.client.isIdle()).isTrue());
       assertThat(signals).hasValue(1);
