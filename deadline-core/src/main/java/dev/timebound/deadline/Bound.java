@@ -1,6 +1,7 @@
 package dev.timebound.deadline;
 
 import java.time.Duration;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
 import reactor.core.Scannable;
@@ -17,6 +18,7 @@ record Bound(
     @Nullable Duration budget,
     @Nullable Scheduler scheduler,
     @Nullable String operation) {
+  private static final String UNNAMED = "pipeline";
 
   static Bound of(Deadline fixed, @Nullable String operation) {
     return new Bound(fixed, null, null, operation);
@@ -47,8 +49,36 @@ record Bound(
     return new DeadlineExceededException(name(operation, source), deadline);
   }
 
-  /** The given name, or the one that the pipeline has for itself. */
+  /**
+   * An error from upstream, under the name that was given to this bound: whoever notices first that
+   * this very deadline has passed (the timer, a call on the wire, an inner bound), it is told the
+   * same way. What was noticed becomes the cause.
+   */
+  Throwable named(Throwable error, Deadline deadline) {
+    return operation != null
+            && error instanceof DeadlineExceededException late
+            && late.isOf(deadline)
+            && !late.operation().equals(operation)
+        ? new DeadlineExceededException(operation, deadline, late)
+        : error;
+  }
+
+  /**
+   * The given name, or the nearest that the pipeline has by {@code name(..)} or from its source.
+   * Never one of Reactor's own, which tell a reader nothing.
+   */
   static String name(@Nullable String operation, Scannable source) {
-    return operation == null ? source.name() : operation;
+    if (operation != null) {
+      return operation;
+    }
+    String own = source.scan(Scannable.Attr.NAME);
+    return own != null
+        ? own
+        : source
+            .parents()
+            .map(parent -> parent.scan(Scannable.Attr.NAME))
+            .filter(Objects::nonNull)
+            .findFirst()
+            .orElse(UNNAMED);
   }
 }

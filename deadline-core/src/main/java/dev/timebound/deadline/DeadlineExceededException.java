@@ -24,6 +24,9 @@ public class DeadlineExceededException extends RuntimeException {
   @SuppressWarnings("serial") // List.copyOf and the entries' fields are serializable
   private final List<LedgerEntry> ledger;
 
+  /** Null after a journey through serialization, and in a subclass's. */
+  private final transient @Nullable Deadline deadline;
+
   /** For an operation that found the deadline passed, or was ended by it. */
   public DeadlineExceededException(String operation, Deadline deadline) {
     this(operation, deadline, null);
@@ -46,6 +49,7 @@ public class DeadlineExceededException extends RuntimeException {
         deadline.budgetNanos(),
         elapsed(deadline, left),
         ledger,
+        deadline,
         cause);
   }
 
@@ -55,12 +59,19 @@ public class DeadlineExceededException extends RuntimeException {
       long budget,
       long elapsed,
       List<LedgerEntry> ledger,
+      @Nullable Deadline deadline,
       @Nullable Throwable cause) {
     super(message, cause, true, false);
     this.operation = operation;
     this.budget = budget;
     this.elapsed = elapsed;
     this.ledger = ledger;
+    this.deadline = deadline;
+  }
+
+  /** Whether it tells of that very deadline. */
+  boolean isOf(Deadline other) {
+    return deadline == other;
   }
 
   /** Who was bound by the deadline. */

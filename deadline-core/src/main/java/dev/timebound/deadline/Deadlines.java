@@ -188,6 +188,7 @@ public final class Deadlines {
   }
 
   private static <T> UnaryOperator<Publisher<T>> watched(Duration gap, @Nullable String operation) {
+    Objects.requireNonNull(gap, "gapTimeout");
     if (gap.isZero() || gap.isNegative()) {
       throw new IllegalArgumentException("gapTimeout: " + gap + " (expected: > 0)");
     }
@@ -196,6 +197,7 @@ public final class Deadlines {
 
   private static <T> UnaryOperator<Publisher<T>> requiring(
       Duration least, @Nullable String operation) {
+    Objects.requireNonNull(least, "requireAtLeast");
     if (least.isNegative()) {
       throw new IllegalArgumentException("requireAtLeast: " + least + " (expected: >= 0)");
     }

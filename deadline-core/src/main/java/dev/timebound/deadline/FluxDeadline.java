@@ -72,6 +72,11 @@ final class FluxDeadline<T> extends FluxOperator<T, T> {
     }
 
     @Override
+    Throwable passedOn(Throwable error) {
+      return bound.named(error, deadline);
+    }
+
+    @Override
     void ended() {
       deadline.timer().remove(waiter);
     }
@@ -80,7 +85,7 @@ final class FluxDeadline<T> extends FluxOperator<T, T> {
       @Override
       boolean expire() {
         return isEnded()
-            || fail(bound.exceeded(Scannable.from(source), deadline)) != Failing.FOLLOWS;
+            || fail(() -> bound.exceeded(Scannable.from(source), deadline)) != Failing.FOLLOWS;
       }
 
       @Override

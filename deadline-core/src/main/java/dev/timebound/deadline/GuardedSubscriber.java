@@ -2,6 +2,7 @@ package dev.timebound.deadline;
 
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Subscription;
 import reactor.core.CoreSubscriber;
@@ -75,22 +76,32 @@ abstract class GuardedSubscriber<T> implements CoreSubscriber<T>, Subscription, 
   /** Ended, whatever way; called once, before the last signal. */
   abstract void ended();
 
+  /** The error to hand on in place of the one that came from upstream. */
+  Throwable passedOn(Throwable error) {
+    return error;
+  }
+
   /** Ends the sequence with the error and cancels upstream, unless it has ended. */
   final Failing fail(Throwable error) {
-    int before;
-    do {
-      before = state;
-      if ((before & ENDED) != 0) {
-        return Failing.LATE;
-      }
-      failure = error;
-    } while (!STATE.compareAndSet(this, before, before | ENDED | FAILED));
+    return fail(() -> error);
+  }
+
+  /**
+   * As {@link #fail(Throwable)}, with an error that is made after upstream was cancelled: what its
+   * cancel charges to the ledger is told too (DL-5).
+   */
+  final Failing fail(Supplier<? extends Throwable> error) {
+    if (((int) STATE.getAndBitwiseOr(this, ENDED) & ENDED) != 0) {
+      return Failing.LATE;
+    }
     ended();
     cancelUpstream();
-    if ((before & EMITTING) != 0) {
+    Throwable made = error.get();
+    failure = made;
+    if (((int) STATE.getAndBitwiseOr(this, FAILED) & EMITTING) != 0) {
       return Failing.FOLLOWS;
     }
-    actual.onError(error);
+    actual.onError(made);
     return Failing.SIGNALLED;
   }
 
@@ -147,7 +158,7 @@ abstract class GuardedSubscriber<T> implements CoreSubscriber<T>, Subscription, 
   @Override
   public final void onError(Throwable error) {
     if (end()) {
-      actual.onError(error);
+      actual.onError(passedOn(error));
     } else {
       Operators.onErrorDropped(error, context);
     }
@@ -187,10 +198,11 @@ abstract class GuardedSubscriber<T> implements CoreSubscriber<T>, Subscription, 
     return new IllegalArgumentException("request: " + n + " (expected: > 0, Reactive Streams 3.9)");
   }
 
-  /** An end came while the item was being handed on. */
+  /** An end came while the item was being handed on: of two threads the later one signals it. */
   private void followUp() {
+    boolean failed = ((int) STATE.getAndBitwiseAnd(this, ~EMITTING) & FAILED) != 0;
     Throwable error = failure;
-    if ((state & FAILED) != 0 && error != null) {
+    if (failed && error != null) {
       actual.onError(error);
     }
   }

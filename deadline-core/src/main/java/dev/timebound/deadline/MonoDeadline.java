@@ -139,7 +139,7 @@ final class MonoDeadline<T> extends MonoOperator<T, T> {
     @Override
     public void onError(Throwable error) {
       if (end()) {
-        actual.onError(error);
+        actual.onError(bound.named(error, deadline));
       } else {
         Operators.onErrorDropped(error, context);
       }

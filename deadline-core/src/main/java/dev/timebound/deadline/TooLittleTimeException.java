@@ -35,6 +35,7 @@ public final class TooLittleTimeException extends DeadlineExceededException {
         deadline.budgetNanos(),
         elapsed(deadline, left),
         ledger,
+        null,
         null);
     this.left = left;
     this.needed = needed;

@@ -9,12 +9,14 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.reactivestreams.Publisher;
 import org.reactivestreams.Subscription;
 import reactor.core.publisher.BaseSubscriber;
 import reactor.core.publisher.Flux;
@@ -335,6 +337,114 @@ class WithinTest {
     @Override
     protected void hookOnSubscribe(Subscription subscription) {
       cancel();
+    }
+  }
+
+  @Nested
+  class Told {
+    private DeadlineExceededException error(Publisher<?> bounded) {
+      List<Throwable> errors = new ArrayList<>();
+      Flux.from(bounded).subscribe(item -> {}, errors::add);
+      clock.pass(BUDGET.minusNanos(1));
+      clock.fire();
+      clock.pass(Duration.ofNanos(1));
+      clock.fire();
+      assertThat(errors).singleElement().isInstanceOf(DeadlineExceededException.class);
+      return (DeadlineExceededException) errors.get(0);
+    }
+
+    private <T> UnaryOperator<Publisher<T>> within(String operation) {
+      return Deadlines.within(BUDGET, operation, clock);
+    }
+
+    private <T> UnaryOperator<Publisher<T>> unnamed() {
+      return Deadlines.of(Deadline.after(BUDGET, clock));
+    }
+
+    @Test
+    @DisplayName("DL-5 what upstream charges when it is cancelled is in the error, Mono and Flux")
+    void chargedOnCancel() {
+      Flux<Object> charging =
+          Flux.deferContextual(
+              context ->
+                  Flux.never().doOnCancel(() -> Deadlines.current(context).charge("read", BUDGET)));
+      assertThat(error(charging.transform(within("f"))).getMessage())
+          .isEqualTo("f: deadline of 800 ms exceeded after 800 ms: read 800 ms");
+      assertThat(error(charging.next().transform(within("m"))).getMessage())
+          .isEqualTo("m: deadline of 800 ms exceeded after 800 ms: read 800 ms");
+    }
+
+    @Test
+    @DisplayName("DL-4 an item that is being handed on is followed by the error, told once")
+    void followsAnItem() {
+      List<Object> signals = new ArrayList<>();
+      Sinks.Many<String> source = Sinks.many().unicast().onBackpressureBuffer();
+      source
+          .asFlux()
+          .transform(within("f"))
+          .subscribe(
+              item -> {
+                clock.pass(BUDGET);
+                clock.fire();
+                signals.add(item);
+              },
+              signals::add);
+      source.tryEmitNext("a");
+      source.tryEmitNext("b");
+      assertThat(signals).hasSize(2).startsWith("a");
+      assertThat(signals.get(1)).isInstanceOf(DeadlineExceededException.class);
+    }
+
+    @Test
+    @DisplayName("DL-5 without a name given: the pipeline's own name, else that it is a pipeline")
+    void names() {
+      assertThat(error(Flux.never().name("mine").take(3).transform(unnamed())).operation())
+          .isEqualTo("mine");
+      assertThat(error(Mono.zip(Mono.never(), Mono.never()).transform(unnamed())).operation())
+          .isEqualTo("pipeline");
+      assertThat(error(Flux.never().take(3).transform(unnamed())).operation())
+          .isEqualTo("pipeline");
+      Publisher<Object> plain = s -> s.onSubscribe(Operators.emptySubscription());
+      assertThat(error(Deadlines.<Object>within(BUDGET, "given", clock).apply(plain)).operation())
+          .isEqualTo("given");
+      assertThat(error(Flux.from(plain).transform(unnamed())).operation()).isEqualTo("pipeline");
+    }
+
+    @Test
+    @DisplayName("DL-5 a name given to a bound holds, whoever notices first that its time is over")
+    void outerNameHolds() {
+      Flux<Object> adapter =
+          Flux.deferContextual(
+              context -> {
+                Deadline deadline = Deadlines.current(context);
+                return Mono.delay(BUDGET, clock)
+                    .flatMapMany(
+                        tick -> Flux.error(new DeadlineExceededException("adapter", deadline)));
+              });
+      DeadlineExceededException noticed = error(adapter.transform(within("open orders")));
+      assertThat(noticed.operation()).isEqualTo("open orders");
+      DeadlineExceededException nested =
+          error(
+              Mono.never()
+                  .transform(Deadlines.within(Duration.ofHours(1), "inner"))
+                  .transform(within("open orders")));
+      assertThat(nested.operation()).isEqualTo("open orders");
+      assertThat(nested)
+          .cause()
+          .isInstanceOfSatisfying(
+              DeadlineExceededException.class,
+              inner -> assertThat(inner.operation()).isEqualTo("inner"));
+    }
+
+    @Test
+    @DisplayName("DL-5 an inner bound with less time of its own keeps its name")
+    void innerOwnTime() {
+      DeadlineExceededException inner =
+          error(
+              Flux.never()
+                  .transform(Deadlines.within(BUDGET.minusNanos(1), "inner"))
+                  .transform(within("outer")));
+      assertThat(inner.operation()).isEqualTo("inner");
     }
   }
 }
