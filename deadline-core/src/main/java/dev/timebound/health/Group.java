@@ -2,7 +2,9 @@ package dev.timebound.health;
 
 import java.time.Duration;
 import java.util.Collection;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
@@ -197,6 +199,18 @@ final class Group<M extends Member> implements HealthGroup<M> {
       open += s.open;
     }
     return open;
+  }
+
+  /** As in {@code bigtable{healthy=9, quarantined=1, open=42}}. */
+  @Override
+  public String toString() {
+    EnumMap<MemberStatus, Integer> counts = new EnumMap<>(MemberStatus.class);
+    roster.snapshot().all.forEach(s -> counts.merge(s.status, 1, Integer::sum));
+    StringBuilder text = new StringBuilder(name).append('{');
+    counts.forEach(
+        (status, n) ->
+            text.append(status.name().toLowerCase(Locale.ROOT)).append('=').append(n).append(", "));
+    return text.append("open=").append(openClaims()).append('}').toString();
   }
 
   void close() {

@@ -4,6 +4,8 @@ import io.micrometer.core.instrument.MeterRegistry;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import org.jspecify.annotations.Nullable;
@@ -46,10 +48,12 @@ public final class HealthEngine implements Disposable, AutoCloseable {
     if (disposed) {
       throw new IllegalStateException("group " + name + ": the health engine is closed");
     }
+    Objects.requireNonNull(policy, "policy");
     Group<M> group = new Group<>(name, policy, parts, seed ^ Mix.mix(name.hashCode()));
     if (groups.putIfAbsent(name, group) != null) {
       group.close();
-      throw Settings.refused("group", name, "not yet in this engine");
+      throw Settings.refused(
+          "group", name, "not yet in this engine; a second pool needs a name of its own");
     }
     parts.telling().grouped(group);
     return group;
@@ -70,6 +74,12 @@ public final class HealthEngine implements Disposable, AutoCloseable {
   /** All groups, by no particular order. */
   public Collection<HealthGroup<?>> groups() {
     return List.copyOf(groups.values());
+  }
+
+  /** Its groups by name, each as {@link HealthGroup} shows itself. */
+  @Override
+  public String toString() {
+    return "HealthEngine" + new TreeMap<>(groups).values();
   }
 
   /**
@@ -113,13 +123,13 @@ public final class HealthEngine implements Disposable, AutoCloseable {
 
     /** Clock, timers and callbacks; never disposed by the engine. Default: the parallel one. */
     public Builder scheduler(Scheduler scheduler) {
-      this.scheduler = scheduler;
+      this.scheduler = Objects.requireNonNull(scheduler, "scheduler");
       return this;
     }
 
     /** Where the meters of all groups go. Default: nowhere. */
     public Builder meters(MeterRegistry registry) {
-      this.meters = registry;
+      this.meters = Objects.requireNonNull(registry, "meters");
       return this;
     }
 

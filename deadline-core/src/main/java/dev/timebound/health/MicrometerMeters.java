@@ -6,12 +6,19 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tags;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
 /** The one class that knows Micrometer: without it on the class path this is never loaded. */
 final class MicrometerMeters extends Meters {
+  private static final String OPEN = "timebound.health.open";
+
   private final MeterRegistry registry;
   private final List<Meter> gauges = new CopyOnWriteArrayList<>();
+
+  /** What each group's meters are tagged with: its name, or more where another engine has that. */
+  private final Map<String, String> tags = new ConcurrentHashMap<>();
 
   MicrometerMeters(MeterRegistry registry) {
     this.registry = registry;
@@ -19,7 +26,24 @@ final class MicrometerMeters extends Meters {
 
   @Override
   void grouped(HealthGroup<?> group) {
-    Tags tags = Tags.of("group", group.name());
+    // A second meter under the same tags would be the first one: it would not tell of this group,
+    // and go with the other.
+    synchronized (registry) {
+      register(group, free(group.name()));
+    }
+  }
+
+  private String free(String name) {
+    String tag = name;
+    for (int i = 2; registry.find(OPEN).tag("group", tag).meter() != null; i++) {
+      tag = name + "#" + i;
+    }
+    return tag;
+  }
+
+  private void register(HealthGroup<?> group, String tag) {
+    this.tags.put(group.name(), tag);
+    Tags tags = Tags.of("group", tag);
     for (MemberStatus status : MemberStatus.values()) {
       gauges.add(
           Gauge.builder("timebound.health.members", group, g -> count(g, status))
@@ -28,7 +52,7 @@ final class MicrometerMeters extends Meters {
               .register(registry));
     }
     gauges.add(
-        Gauge.builder("timebound.health.open", group, HealthGroup::openClaims)
+        Gauge.builder(OPEN, group, HealthGroup::openClaims)
             .description("Open claims")
             .tags(tags)
             .register(registry));
@@ -38,7 +62,7 @@ final class MicrometerMeters extends Meters {
   void ungrouped(HealthGroup<?> group) {
     gauges.removeIf(
         gauge -> {
-          boolean ofGroup = group.name().equals(gauge.getId().getTag("group"));
+          boolean ofGroup = tagOf(group.name()).equals(gauge.getId().getTag("group"));
           if (ofGroup) {
             registry.remove(gauge);
           }
@@ -57,7 +81,7 @@ final class MicrometerMeters extends Meters {
             "timebound.health.transitions",
             Tags.of(
                 "group",
-                e.group(),
+                tagOf(e.group()),
                 "from",
                 tag(e.from()),
                 "to",
@@ -69,13 +93,13 @@ final class MicrometerMeters extends Meters {
 
   @Override
   void penalised(String group) {
-    registry.counter("timebound.health.penalties", Tags.of("group", group)).increment();
+    registry.counter("timebound.health.penalties", Tags.of("group", tagOf(group))).increment();
   }
 
   @Override
   void probed(String group, ProbeOutcome outcome) {
     registry
-        .counter("timebound.health.probes", Tags.of("group", group, "outcome", tag(outcome)))
+        .counter("timebound.health.probes", Tags.of("group", tagOf(group), "outcome", tag(outcome)))
         .increment();
   }
 
@@ -84,6 +108,10 @@ final class MicrometerMeters extends Meters {
   void close() {
     gauges.forEach(registry::remove);
     gauges.clear();
+  }
+
+  private String tagOf(String group) {
+    return tags.getOrDefault(group, group);
   }
 
   private static String tag(Enum<?> value) {

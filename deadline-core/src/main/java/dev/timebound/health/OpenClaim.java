@@ -121,6 +121,12 @@ final class OpenClaim<M extends Member> implements Claim<M>, OpenClaims.Place<Op
     return ended;
   }
 
+  /** As in {@code claim on bigtable-3, open} or {@code … ended}. */
+  @Override
+  public String toString() {
+    return "claim on " + slot.name + (ended ? ", ended" : ", open");
+  }
+
   /** True for the one that ends it. */
   boolean ends() {
     return !ended && ENDED.compareAndSet(this, false, true);

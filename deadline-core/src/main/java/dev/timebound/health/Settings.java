@@ -1,6 +1,7 @@
 package dev.timebound.health;
 
 import java.time.Duration;
+import java.util.Objects;
 
 /** Validation with one form of message: setting, value, expectation. */
 final class Settings {
@@ -11,6 +12,7 @@ final class Settings {
   }
 
   static Duration positive(String setting, Duration value) {
+    Objects.requireNonNull(value, setting);
     if (value.isZero() || value.isNegative()) {
       throw refused(setting, value, "> 0");
     }
@@ -18,6 +20,7 @@ final class Settings {
   }
 
   static Duration atLeast(String setting, Duration value, Duration least) {
+    Objects.requireNonNull(value, setting);
     if (value.compareTo(least) < 0) {
       throw refused(setting, value, ">= " + least);
     }
@@ -32,6 +35,7 @@ final class Settings {
   }
 
   static String name(String setting, String value) {
+    Objects.requireNonNull(value, setting);
     if (value.isBlank()) {
       throw refused(setting, "'" + value + "'", "not blank");
     }

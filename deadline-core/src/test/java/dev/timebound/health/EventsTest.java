@@ -193,6 +193,37 @@ class EventsTest {
           .doesNotContain(Meter.Type.GAUGE);
     }
 
+    @Test
+    @DisplayName("HE-9 two engines on one registry: each group has its meters, and takes its own")
+    void twoEngines() {
+      HealthEngine one = HealthEngine.builder().meters(registry).build();
+      HealthEngine two = HealthEngine.builder().meters(registry).build();
+      one.group("g", POLICY).add(FakeMember.named("m"));
+      HealthGroup<FakeMember> second = two.group("g", POLICY);
+      second.add(FakeMember.named("m"));
+      second.add(FakeMember.named("n"));
+      assertThat(gauge("members", "status", "healthy")).isEqualTo(1);
+      assertThat(healthyOf("g#2")).isEqualTo(2);
+      two.remove(second);
+      assertThat(registry.find("timebound.health.open").tag("group", "g#2").gauge()).isNull();
+      assertThat(gauge("members", "status", "healthy")).isEqualTo(1);
+      two.group("g", POLICY);
+      assertThat(healthyOf("g#2")).isZero();
+      one.close();
+      assertThat(registry.find("timebound.health.open").tag("group", "g").gauge()).isNull();
+      assertThat(healthyOf("g#2")).isZero();
+      two.close();
+      assertThat(registry.find("timebound.health.open").gauges()).isEmpty();
+    }
+
+    private double healthyOf(String group) {
+      return registry
+          .get("timebound.health.members")
+          .tags("group", group, "status", "healthy")
+          .gauge()
+          .value();
+    }
+
     private double gauge(String name, String key, String value) {
       return registry
           .get("timebound.health." + name)

@@ -4,6 +4,7 @@ import static java.time.Duration.ZERO;
 import static java.time.Duration.ofMillis;
 import static java.time.Duration.ofSeconds;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -93,13 +94,35 @@ class PolicyTest {
     HealthPolicy policy = HealthPolicy.loadOnly().build();
     HealthGroup<FakeMember> g = engine.group("g", policy);
     g.add(FakeMember.named("m"));
-    refused(() -> engine.group("g", policy), "group: g (expected: not yet in this engine)");
+    refused(
+        () -> engine.group("g", policy),
+        "group: g (expected: not yet in this engine; a second pool needs a name of its own)");
     refused(() -> engine.group(" ", policy), "group: ' ' (expected: not blank)");
     refused(() -> g.add(FakeMember.named("m")), "member: m (expected: not yet in group g)");
     refused(() -> g.add(FakeMember.named("")), "member: '' (expected: not blank)");
     assertThat(engine.groups()).singleElement().isSameAs(g);
+    assertThat(g.pick(m -> false, null)).hasToString("claim on m, open");
+    assertThat(engine).hasToString("HealthEngine[g{healthy=1, open=1}]");
     engine.close();
     assertThatThrownBy(() -> engine.group("h", policy)).isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  @DisplayName("a null setting is refused by its name")
+  @SuppressWarnings("NullAway")
+  void nulls() {
+    assertThatNullPointerException()
+        .isThrownBy(() -> HealthPolicy.silence(null))
+        .withMessage("silence");
+    assertThatNullPointerException()
+        .isThrownBy(() -> HealthPolicy.consecutiveFailures(1).cooldown(null))
+        .withMessage("cooldown");
+    assertThatNullPointerException()
+        .isThrownBy(() -> HealthEngine.builder().scheduler(null))
+        .withMessage("scheduler");
+    assertThatNullPointerException()
+        .isThrownBy(() -> HealthEngine.builder().meters(null))
+        .withMessage("meters");
   }
 
   private static void refused(ThrowingCallable call, String message) {

@@ -13,7 +13,6 @@ import io.grpc.ManagedChannel;
 import io.grpc.MethodDescriptor;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
@@ -28,6 +27,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import reactor.core.Disposable;
 import reactor.core.Disposables;
+import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
 /**
@@ -58,6 +58,7 @@ public final class ChannelPool extends Channel implements AutoCloseable {
   private final PoolSizer sizer;
   private final FailureClassifier classifier;
   private final String authority;
+  private final Runnable removeMeters;
 
   /** By name; those that drain too, until they are shut down. */
   private final ConcurrentHashMap<String, PooledChannel> live = new ConcurrentHashMap<>();
@@ -90,8 +91,8 @@ public final class ChannelPool extends Channel implements AutoCloseable {
       PooledChannel member = create();
       firstAuthority = member.channel().authority();
       group.add(member);
-      warm(member).subscribe();
     }
+    background.add(warm().subscribe());
     this.authority = firstAuthority;
     if (settings.resizing()) {
       long interval = settings.resizeInterval().toNanos();
@@ -101,9 +102,7 @@ public final class ChannelPool extends Channel implements AutoCloseable {
               .schedulePeriodically(this::resize, interval, interval, TimeUnit.NANOSECONDS));
     }
     MeterRegistry meters = builder.meters();
-    if (meters != null) {
-      PoolMeters.bind(this, meters);
-    }
+    this.removeMeters = meters == null ? () -> {} : PoolMeters.bind(this, meters);
   }
 
   /**
@@ -156,14 +155,12 @@ public final class ChannelPool extends Channel implements AutoCloseable {
    * never with an error.
    */
   public Mono<Void> warm() {
-    List<Mono<Void>> all = new ArrayList<>();
-    live.values().forEach(member -> all.add(warm(member)));
-    return Mono.when(all);
+    return warm(List.copyOf(live.values()));
   }
 
   /**
    * Takes every channel out and shuts it down at once: calls still open end with UNAVAILABLE.
-   * Idempotent. Does not wait; {@link #terminated} does.
+   * Idempotent. Does not wait; {@link #isTerminated} tells when the connections are gone.
    */
   @Override
   public void close() {
@@ -171,6 +168,7 @@ public final class ChannelPool extends Channel implements AutoCloseable {
       return;
     }
     background.dispose();
+    removeMeters.run();
     for (PooledChannel member : live.values()) {
       drop(member);
       member.channel().shutdownNow();
@@ -192,6 +190,12 @@ public final class ChannelPool extends Channel implements AutoCloseable {
       builder.meters(meters);
     }
     return builder.build();
+  }
+
+  /** As in {@code storage{healthy=10, open=3} to storage.example:443, 3 in flight}. */
+  @Override
+  public String toString() {
+    return group + " to " + authority + ", " + inFlight() + " in flight";
   }
 
   // --- for the calls
@@ -247,7 +251,7 @@ public final class ChannelPool extends Channel implements AutoCloseable {
         wanted);
     for (int i = now.size(); i < wanted; i++) {
       PooledChannel member = create();
-      background.add(warm(member).doFinally(end -> join(member)).subscribe());
+      background.add(warm(List.of(member)).doFinally(end -> join(member)).subscribe());
     }
     now.stream()
         .sorted(FIRST_TO_GO)
@@ -296,27 +300,43 @@ public final class ChannelPool extends Channel implements AutoCloseable {
             });
   }
 
-  /** Connects and probes in the background; a failure is logged and no more. (BT-2) */
-  private Mono<Void> warm(PooledChannel member) {
+  /**
+   * Connects and probes in the background; failures are logged, in one line, and no more. (BT-2)
+   */
+  private Mono<Void> warm(List<PooledChannel> members) {
     if (!settings.warming()) {
       return Mono.empty();
     }
+    return Flux.fromIterable(members)
+        .flatMap(this::warmingFailure, Math.max(1, members.size()))
+        .collectList()
+        .doOnNext(
+            failures -> {
+              if (!failures.isEmpty() && !closed.get()) {
+                LOG.warn(
+                    "{}: {} of {} new channels to {} could not be warmed and are used all the same: {}",
+                    name(),
+                    failures.size(),
+                    members.size(),
+                    members.get(0).channel().authority(),
+                    failures.get(0));
+              }
+            })
+        .then();
+  }
+
+  /** Warms one; why it could not be, or nothing. */
+  private Mono<String> warmingFailure(PooledChannel member) {
     Duration limit = settings.warmTimeout();
     return Mono.defer(
             () -> {
               member.channel().getState(true);
               return member.prepareProbe().then(member.probe());
             })
-        .doOnNext(
-            answer -> {
-              if (answer != ProbeAnswer.ANSWERED) {
-                LOG.warn("{}: warming failed ({}), used all the same", member, answer);
-              }
-            })
-        .timeout(limit, settings.scheduler())
-        .doOnError(e -> LOG.warn("{}: warming failed, used all the same: {}", member, e.toString()))
-        .onErrorComplete()
-        .then();
+        .filter(answer -> answer != ProbeAnswer.ANSWERED)
+        .map(answer -> Causes.text(member.probeFailure(), answer))
+        .timeout(limit, Mono.just("no answer within " + limit), settings.scheduler())
+        .onErrorResume(e -> Mono.just(Causes.text(e, "")));
   }
 
   /** For progress lines and tests: whether a channel's connection is up. */

@@ -17,6 +17,9 @@ import reactor.core.scheduler.Schedulers;
  * {@link #build}.
  */
 public final class ChannelPoolBuilder {
+  /** The engine looks no closer. */
+  private static final Duration SHORTEST = Duration.ofMillis(10);
+
   private final Function<? super ConnectionWatch, ? extends ManagedChannel> channels;
   private final ChannelProbe probe;
   private String name = "grpc";
@@ -56,6 +59,7 @@ public final class ChannelPoolBuilder {
    * "grpc".
    */
   public ChannelPoolBuilder name(String name) {
+    Objects.requireNonNull(name, "name");
     if (name.isBlank()) {
       throw invalid("name", "'" + name + "'", "not blank");
     }
@@ -125,10 +129,10 @@ public final class ChannelPoolBuilder {
 
   /**
    * How long a caller waits in vain, while another channel receives, before its channel is suspect.
-   * Default 1 s. (BT-10)
+   * Default 1 s; 10 ms at least. (BT-10)
    */
   public ChannelPoolBuilder suspectAfter(Duration silence) {
-    this.suspectAfter = positive("suspectAfter", silence);
+    this.suspectAfter = atLeast("suspectAfter", silence, SHORTEST);
     return this;
   }
 
@@ -140,10 +144,11 @@ public final class ChannelPoolBuilder {
 
   /**
    * Time between probes of one channel: the first, and the most it backs off to. Defaults 1 s and
-   * 10 s. (BT-13)
+   * 10 s; the first is at least 10 ms. (BT-13)
    */
   public ChannelPoolBuilder probeInterval(Duration first, Duration max) {
-    positive("probeInterval", first);
+    atLeast("probeInterval", first, SHORTEST);
+    Objects.requireNonNull(max, "maxProbeInterval");
     if (max.compareTo(first) < 0) {
       throw invalid("maxProbeInterval", max, ">= probeInterval " + first);
     }
@@ -209,13 +214,13 @@ public final class ChannelPoolBuilder {
 
   /** An engine shared with others. Default one of the pool's own, closed with it. */
   public ChannelPoolBuilder health(HealthEngine engine) {
-    this.engine = Objects.requireNonNull(engine, "engine");
+    this.engine = Objects.requireNonNull(engine, "health");
     return this;
   }
 
   /** Where the pool's meters are registered, and its own engine's. Default none. */
   public ChannelPoolBuilder meters(MeterRegistry registry) {
-    this.meters = Objects.requireNonNull(registry, "registry");
+    this.meters = Objects.requireNonNull(registry, "meters");
     return this;
   }
 
@@ -292,7 +297,16 @@ public final class ChannelPoolBuilder {
     return value;
   }
 
+  private static Duration atLeast(String setting, Duration value, Duration least) {
+    Objects.requireNonNull(value, setting);
+    if (value.compareTo(least) < 0) {
+      throw invalid(setting, value, ">= " + least);
+    }
+    return value;
+  }
+
   private static Duration positive(String setting, Duration value) {
+    Objects.requireNonNull(value, setting);
     if (value.isZero() || value.isNegative()) {
       throw invalid(setting, value, "> 0");
     }

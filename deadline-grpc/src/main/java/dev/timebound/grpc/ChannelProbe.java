@@ -23,7 +23,8 @@ public interface ChannelProbe {
 
   /**
    * A unary call on that very channel. Cold; cancelled when the probe's limit passes; its result is
-   * not looked at.
+   * not looked at. Its signals come on the connection's event loop, unless its options name an
+   * executor: what follows there must not block.
    */
   Mono<?> call(Channel channel, Metadata headers);
 }

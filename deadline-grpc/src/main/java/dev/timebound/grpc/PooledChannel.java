@@ -12,6 +12,7 @@ import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
+import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
 
 /** One channel of the pool, with one connection under it. */
@@ -23,6 +24,8 @@ final class PooledChannel implements Member {
 
   /** From prepareProbe to the probe that follows it; the engine runs one after the other. */
   private volatile Metadata probeHeaders = new Metadata();
+
+  private volatile @Nullable Throwable probeFailure;
 
   PooledChannel(String name, ManagedChannel channel, ChannelProbe probe, ConnectionWatch watch) {
     this.watch = watch;
@@ -58,12 +61,19 @@ final class PooledChannel implements Member {
               .call(ClientInterceptors.intercept(channel, watch), probeHeaders)
               .then(Mono.just(ProbeAnswer.ANSWERED))
               .onErrorResume(
-                  e ->
-                      Mono.just(
-                          watch.answered || carriesMetadata(e)
-                              ? ProbeAnswer.ANSWERED
-                              : ProbeAnswer.CONNECTION_FAILED));
+                  e -> {
+                    if (watch.answered || carriesMetadata(e)) {
+                      return Mono.just(ProbeAnswer.ANSWERED);
+                    }
+                    probeFailure = e;
+                    return Mono.just(ProbeAnswer.CONNECTION_FAILED);
+                  });
         });
+  }
+
+  /** Why the last probe that found its connection failed did so; null where none has. */
+  @Nullable Throwable probeFailure() {
+    return probeFailure;
   }
 
   /** A bare HTTP error has no trailers, yet its headers came over this connection. */
@@ -79,7 +89,8 @@ final class PooledChannel implements Member {
 
   /**
    * Sees whether the server sent trailers: a status alone does not tell, a local UNAVAILABLE looks
-   * the same.
+   * the same. And keeps the probe off the channel's executor, all of whose threads callers may
+   * hold: that would be taken for the connection's silence. (BT-13)
    */
   private static final class TrailerWatch extends ClientStreamTracer.Factory
       implements ClientInterceptor {
@@ -88,7 +99,9 @@ final class PooledChannel implements Member {
     @Override
     public <Q, R> ClientCall<Q, R> interceptCall(
         MethodDescriptor<Q, R> method, CallOptions options, Channel next) {
-      return next.newCall(method, options.withStreamTracerFactory(this));
+      CallOptions own = options.withStreamTracerFactory(this);
+      return next.newCall(
+          method, own.getExecutor() == null ? own.withExecutor(Runnable::run) : own);
     }
 
     @Override

@@ -33,6 +33,9 @@ final class ServerStreamingFlux<Q, R> extends Flux<R> implements Scannable {
   @Override
   @SuppressWarnings("rawtypes")
   public @Nullable Object scanUnsafe(Attr key) {
+    if (key == Attr.NAME) {
+      return starter.method().getFullMethodName(); // what a deadline's error calls it
+    }
     return key == Attr.RUN_STYLE ? Attr.RunStyle.ASYNC : null;
   }
 }

@@ -28,6 +28,9 @@ final class UnaryMono<Q, R> extends Mono<R> implements Scannable {
   @Override
   @SuppressWarnings("rawtypes")
   public @Nullable Object scanUnsafe(Attr key) {
+    if (key == Attr.NAME) {
+      return starter.method().getFullMethodName(); // what a deadline's error calls it
+    }
     return key == Attr.RUN_STYLE ? Attr.RunStyle.ASYNC : null;
   }
 }

@@ -3,17 +3,24 @@ package dev.timebound.grpc;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import ch.qos.logback.classic.Logger;
+import ch.qos.logback.classic.spi.ILoggingEvent;
+import ch.qos.logback.core.read.ListAppender;
 import dev.timebound.grpc.PoolFixture.TestCall;
 import dev.timebound.health.MemberStatus;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
 import io.grpc.Metadata;
 import io.grpc.Status;
+import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.net.ConnectException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
@@ -21,7 +28,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.slf4j.LoggerFactory;
 import reactor.core.publisher.Mono;
+import reactor.core.publisher.Sinks;
 
 /** The pool's counts, choice, penalties and size, in virtual time over fake channels. */
 class ChannelPoolTest {
@@ -454,13 +463,30 @@ class ChannelPoolTest {
     void durationsAndShares() {
       ChannelPoolBuilder b = ChannelPool.builder(watch -> new FakeChannel(), fixture.probes);
       assertThatThrownBy(() -> b.suspectAfter(Duration.ZERO))
-          .hasMessage("suspectAfter: PT0S (expected: > 0)");
+          .hasMessage("suspectAfter: PT0S (expected: >= PT0.01S)");
+      assertThatThrownBy(() -> b.suspectAfter(Duration.ofMillis(5)))
+          .hasMessage("suspectAfter: PT0.005S (expected: >= PT0.01S)");
+      assertThatThrownBy(() -> b.probeInterval(Duration.ofMillis(5), Duration.ofSeconds(1)))
+          .hasMessage("probeInterval: PT0.005S (expected: >= PT0.01S)");
       assertThatThrownBy(() -> b.maxQuarantined(1.5))
           .hasMessage("maxQuarantined: 1.5 (expected: 0 to 1)");
       assertThatThrownBy(() -> b.rpcsPerChannel(5, 4))
           .hasMessage("maxRpcsPerChannel: 4 (expected: >= 5)");
       assertThatThrownBy(() -> b.probeInterval(Duration.ofSeconds(2), Duration.ofSeconds(1)))
           .hasMessage("maxProbeInterval: PT1S (expected: >= probeInterval PT2S)");
+    }
+
+    @Test
+    @DisplayName("a null setting is refused by its name")
+    @SuppressWarnings("NullAway")
+    void nulls() {
+      ChannelPoolBuilder b = ChannelPool.builder(watch -> new FakeChannel(), fixture.probes);
+      assertThatThrownBy(() -> b.name(null)).hasMessage("name");
+      assertThatThrownBy(() -> b.suspectAfter(null)).hasMessage("suspectAfter");
+      assertThatThrownBy(() -> b.probeTimeout(null)).hasMessage("probeTimeout");
+      assertThatThrownBy(() -> b.probeInterval(Duration.ofSeconds(1), null))
+          .hasMessage("maxProbeInterval");
+      assertThatThrownBy(() -> b.health(null)).hasMessage("health");
     }
 
     @Test
@@ -479,6 +505,94 @@ class ChannelPoolTest {
       assertThat(fixture.probes.sent).isEmpty();
       assertThat(stalled.closed).isNull();
       assertThat(fixture.pool.channels()).hasSize(10);
+    }
+  }
+
+  @Nested
+  class Told {
+    private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
+
+    private PoolFixture metered(int channels) {
+      return new PoolFixture(b -> b.fixedChannels(channels).meters(registry));
+    }
+
+    private @Nullable Gauge channels(String pool) {
+      return registry.find("timebound.pool.channels").tag("pool", pool).gauge();
+    }
+
+    @Test
+    @DisplayName("two pools on one registry: each has its meters, and takes its own along")
+    void meters() {
+      PoolFixture first = use(metered(2));
+      try (PoolFixture second = metered(3)) {
+        assertThat(channels("test")).extracting(Gauge::value).isEqualTo(2.0);
+        assertThat(channels("test#2")).extracting(Gauge::value).isEqualTo(3.0);
+        first.close();
+        assertThat(channels("test")).isNull();
+        assertThat(registry.find("timebound.pool.in.flight").tag("pool", "test").gauge()).isNull();
+        assertThat(channels("test#2")).extracting(Gauge::value).isEqualTo(3.0);
+        assertThat(registry.find("timebound.health.open").tag("group", "test#2").gauge())
+            .isNotNull();
+      }
+      assertThat(registry.getMeters()).isEmpty();
+    }
+
+    @Test
+    @DisplayName("BT-2 warming that fails: one line, with the endpoint and the cause")
+    void warmingFails() {
+      List<String> lines =
+          logged(
+              () -> {
+                fixture.probes.answer =
+                    Mono.error(
+                        Status.UNAVAILABLE
+                            .withDescription("io exception")
+                            .withCause(new ConnectException("refused: host/10.0.0.1:1"))
+                            .asRuntimeException());
+                PoolFixture.Probes probes = fixture.probes;
+                try (ChannelPool pool = failing(probes)) {
+                  assertThat(pool).hasToString("cold{healthy=4, open=0} to fake, 0 in flight");
+                }
+              });
+      assertThat(lines)
+          .containsExactly(
+              "cold: 4 of 4 new channels to fake could not be warmed and are used all the same:"
+                  + " io.grpc.StatusRuntimeException: UNAVAILABLE: io exception, by"
+                  + " java.net.ConnectException: refused: host/10.0.0.1:1");
+    }
+
+    @Test
+    @DisplayName("BT-2 a pool closed while it warms says nothing")
+    void closedWhileWarming() {
+      Sinks.One<String> probe = Sinks.one();
+      fixture.probes.answer = probe.asMono();
+      List<String> lines =
+          logged(
+              () -> {
+                failing(fixture.probes).close();
+                probe.tryEmitError(Status.UNAVAILABLE.asRuntimeException());
+              });
+      assertThat(lines).isEmpty();
+    }
+
+    private ChannelPool failing(PoolFixture.Probes probes) {
+      return ChannelPool.builder(watch -> new FakeChannel(), probes)
+          .name("cold")
+          .fixedChannels(4)
+          .build();
+    }
+
+    private List<String> logged(Runnable work) {
+      Logger logger = (Logger) LoggerFactory.getLogger(ChannelPool.class);
+      ListAppender<ILoggingEvent> appender = new ListAppender<>();
+      appender.start();
+      logger.addAppender(appender);
+      try {
+        work.run();
+      } finally {
+        logger.detachAppender(appender);
+      }
+      return appender.list.stream().map(ILoggingEvent::getFormattedMessage).toList();
     }
   }
 }

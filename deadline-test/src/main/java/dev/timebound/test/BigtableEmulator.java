@@ -29,11 +29,14 @@ import java.util.concurrent.atomic.AtomicInteger;
  * call throws the gRPC {@link io.grpc.StatusRuntimeException}.
  */
 public final class BigtableEmulator implements AutoCloseable {
-  /**
-   * The project and instance under which {@link #createTable} puts its tables. The emulator takes
-   * any.
-   */
-  public static final String INSTANCE = "projects/timebound/instances/test";
+  /** The project under which {@link #createTable} puts its tables. The emulator takes any. */
+  public static final String PROJECT_ID = "timebound";
+
+  /** The instance, by its short id, under which {@link #createTable} puts its tables. */
+  public static final String INSTANCE_ID = "test";
+
+  /** The full name of that instance. */
+  public static final String INSTANCE = "projects/" + PROJECT_ID + "/instances/" + INSTANCE_ID;
 
   private static final int LARGEST_MESSAGE = 256 << 20;
 

@@ -1,6 +1,7 @@
 package dev.timebound.bigtable;
 
 import com.google.protobuf.ByteString;
+import java.util.Objects;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -20,11 +21,14 @@ final class Args {
   }
 
   static String tableId(String tableId) {
+    Objects.requireNonNull(tableId, "tableId");
     if (!TABLE_ID.matcher(tableId).matches()) {
       throw refused(
           "tableId",
           '"' + tableId + '"',
-          "1 to 50 of letters, digits, '_', '-' and '.', the first no '-' or '.'");
+          tableId.contains("/")
+              ? "the short id, not the full name"
+              : "1 to 50 of letters, digits, '_', '-' and '.', the first no '-' or '.'");
     }
     return tableId;
   }

@@ -83,6 +83,7 @@ public final class BigtableClientBuilder {
    * in plain text; else bigtable.googleapis.com:443 over TLS.
    */
   public BigtableClientBuilder endpoint(String host, int port) {
+    Objects.requireNonNull(host, "endpoint host");
     if (!isHost(host)) {
       throw invalid("endpoint host", "'" + host + "'", "a host name or an address");
     }
@@ -132,6 +133,8 @@ public final class BigtableClientBuilder {
    * s; the first is at least 1 ms. (BT-34)
    */
   public BigtableClientBuilder backoff(Duration initial, Duration max) {
+    Objects.requireNonNull(initial, "initialBackoff");
+    Objects.requireNonNull(max, "maxBackoff");
     if (initial.compareTo(SHORTEST_BACKOFF) < 0) {
       throw invalid("initialBackoff", initial, ">= " + SHORTEST_BACKOFF);
     }
@@ -166,7 +169,7 @@ public final class BigtableClientBuilder {
    * since one that does stops every call of its channels.
    */
   public BigtableClientBuilder deliverOn(Executor executor) {
-    this.deliverOn = Objects.requireNonNull(executor, "executor");
+    this.deliverOn = Objects.requireNonNull(executor, "deliverOn");
     return this;
   }
 
@@ -178,13 +181,13 @@ public final class BigtableClientBuilder {
 
   /** A health engine shared with other clients. Default one of the client's own. */
   public BigtableClientBuilder health(HealthEngine engine) {
-    this.health = Objects.requireNonNull(engine, "engine");
+    this.health = Objects.requireNonNull(engine, "health");
     return this;
   }
 
   /** Where meters are registered. Default none. */
   public BigtableClientBuilder meters(MeterRegistry registry) {
-    this.meters = Objects.requireNonNull(registry, "registry");
+    this.meters = Objects.requireNonNull(registry, "meters");
     return this;
   }
 
@@ -202,7 +205,7 @@ public final class BigtableClientBuilder {
 
   /** The channel pool's own settings: size, suspicion, probes, penalties. */
   public BigtableClientBuilder pool(Consumer<ChannelPoolBuilder> settings) {
-    this.pool = this.pool.andThen(settings);
+    this.pool = this.pool.andThen(Objects.requireNonNull(settings, "pool"));
     return this;
   }
 
@@ -232,6 +235,11 @@ public final class BigtableClientBuilder {
             scheduler == null ? Schedulers.parallel() : scheduler);
     if (credentials != null && target.plaintext()) {
       LOG.warn("credentials are sent to {} in plain text", target.host());
+    }
+    if (credentials == null && !target.plaintext()) {
+      LOG.warn(
+          "no credentials for {} over TLS: the service will refuse; an emulator needs plaintext(true)",
+          target.host());
     }
     if (settings.retries() && headersTimeout.compareTo(gapTimeout) <= 0) {
       LOG.warn(
@@ -326,6 +334,7 @@ public final class BigtableClientBuilder {
   }
 
   private static String named(String setting, String value) {
+    Objects.requireNonNull(value, setting);
     if (value.isBlank()) {
       throw invalid(setting, "'" + value + "'", "not blank");
     }
@@ -333,6 +342,7 @@ public final class BigtableClientBuilder {
   }
 
   private static Duration positive(String setting, Duration value) {
+    Objects.requireNonNull(value, setting);
     if (value.isZero() || value.isNegative()) {
       throw invalid(setting, value, "> 0");
     }

@@ -34,20 +34,22 @@ final class BigtableRetry {
   }
 
   /**
-   * @param what how it is named to the deadline's ledger and to those who watch
+   * @param what how it is named to the deadline's ledger and error, and to those who watch
    * @param resource the full name of the table, or of the instance
    */
   <T> Mono<T> around(ObservedCall what, String resource, Function<CallAttempt, Mono<T>> call) {
     return Mono.deferContextual(
-        context -> {
-          Attempts<T> attempts = new Attempts<>(what.operation, call, Deadlines.current(context));
-          Observed observed = observations.begin(what, resource, context);
-          return attempts
-              .next()
-              .doOnSuccess(answer -> attempts.ended(observed, BigtableMeters.OK, null))
-              .doOnError(e -> attempts.ended(observed, BigtableMeters.outcome(e), e))
-              .doOnCancel(() -> attempts.cancelled(observed));
-        });
+            context -> {
+              Attempts<T> attempts =
+                  new Attempts<>(what.operation, call, Deadlines.current(context));
+              Observed observed = observations.begin(what, resource, context);
+              return attempts
+                  .next()
+                  .doOnSuccess(answer -> attempts.ended(observed, BigtableMeters.OK, null))
+                  .doOnError(e -> attempts.ended(observed, BigtableMeters.outcome(e), e))
+                  .doOnCancel(() -> attempts.cancelled(observed));
+            })
+        .name(what.operation);
   }
 
   /** Those of one subscription, one after the other. */

@@ -3,10 +3,12 @@ package dev.timebound.bigtable;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+import dev.timebound.health.HealthEngine;
 import dev.timebound.test.Script;
 import dev.timebound.test.ScriptedBigtable;
 import java.time.Duration;
@@ -70,6 +72,43 @@ class BigtableClientBuilderTest {
     assertThatIllegalArgumentException()
         .isThrownBy(() -> setter.apply(builder()))
         .withMessage(message);
+  }
+
+  @Test
+  @DisplayName("a null setting is refused by its name")
+  @SuppressWarnings("NullAway")
+  void nulls() {
+    assertThatNullPointerException()
+        .isThrownBy(() -> builder().gapTimeout(null))
+        .withMessage("gapTimeout");
+    assertThatNullPointerException()
+        .isThrownBy(() -> builder().projectId(null))
+        .withMessage("projectId");
+    assertThatNullPointerException()
+        .isThrownBy(() -> builder().backoff(Duration.ofSeconds(1), null))
+        .withMessage("maxBackoff");
+    assertThatNullPointerException().isThrownBy(() -> builder().pool(null)).withMessage("pool");
+    assertThatNullPointerException().isThrownBy(() -> Query.builder(null)).withMessage("tableId");
+  }
+
+  @Test
+  @DisplayName("HE-1 two clients on one engine: the second pool needs a name of its own")
+  void sharedEngine() {
+    try (HealthEngine engine = HealthEngine.builder().build()) {
+      UnaryOperator<BigtableClientBuilder> shared =
+          b ->
+              b.health(engine)
+                  .endpoint("localhost", 1)
+                  .plaintext(true)
+                  .pool(pool -> pool.warming(false));
+      try (BigtableClient first = shared.apply(builder()).build("")) {
+        assertThatIllegalArgumentException()
+            .isThrownBy(() -> shared.apply(builder()).build(""))
+            .withMessageContaining("a second pool needs a name of its own");
+        shared.apply(builder()).pool(pool -> pool.name("orders")).build("").close();
+        assertThat(first.pool().health()).isSameAs(engine);
+      }
+    }
   }
 
   @Test
@@ -185,6 +224,16 @@ class BigtableClientBuilderTest {
           .startsWith("headersTimeout PT5S is not above gapTimeout PT5S");
       assertThat(of(b -> b.headersTimeout(Duration.ofSeconds(6)))).isEmpty();
       assertThat(of(b -> b.headersTimeout(Duration.ofSeconds(1)).maxAttempts(1))).isEmpty();
+    }
+
+    @Test
+    @DisplayName("no credentials over TLS")
+    void noCredentials() {
+      assertThat(of(b -> b.plaintext(false)))
+          .singleElement()
+          .asString()
+          .contains("no credentials for localhost");
+      assertThat(of(b -> b.plaintext(false).credentials(new TestCredentials()))).isEmpty();
     }
 
     @Test

@@ -319,6 +319,7 @@ class BigtableClientTest {
                 Script.start().rows("c").ok(),
                 Script.start().status(Status.NOT_FOUND),
                 Script.start().chunks(dev.timebound.test.Rows.begun("a", "v")).ok(),
+                Script.start(),
                 Script.start());
         reads.read().awaitComplete();
         reads.read().awaitComplete();
@@ -326,6 +327,10 @@ class BigtableClientTest {
         reads.read().awaitError();
         Reader cancelled = reads.unread();
         cancelled.cancel();
+        Reader late =
+            Reader.of(
+                Flux.from(Deadlines.<Row>within(Duration.ofMillis(400)).apply(reads.all())), 1);
+        assertThat(late.awaitError()).isInstanceOf(DeadlineExceededException.class);
         Flux.from(
                 Deadlines.<Row>within(Duration.ofMillis(1))
                     .apply(reads.all().delaySubscription(Duration.ofMillis(500))))
@@ -335,7 +340,8 @@ class BigtableClientTest {
         assertThat(timer(registry, "not_found")).isEqualTo(1);
         assertThat(timer(registry, "invalid")).isEqualTo(1);
         eventually(() -> assertThat(timer(registry, "cancelled")).isEqualTo(1));
-        assertThat(registry.get("timebound.bigtable.attempts").counter().count()).isEqualTo(7);
+        eventually(() -> assertThat(timer(registry, "deadline")).isEqualTo(1));
+        assertThat(registry.get("timebound.bigtable.attempts").counter().count()).isEqualTo(8);
         assertThat(resumes(registry, "unavailable")).isEqualTo(1);
         assertThat(resumes(registry, "gap_timeout")).isEqualTo(1);
         assertThat(registry.get("timebound.pool.in.flight").tag("pool", "bigtable").gauge().value())

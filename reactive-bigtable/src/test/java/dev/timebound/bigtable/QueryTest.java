@@ -79,8 +79,11 @@ class QueryTest {
     @DisplayName("what cannot be is refused at once, with setting, value and expectation")
     void refusals() {
       refused(
-          () -> Query.builder("a/b"),
-          "tableId: \"a/b\" (expected: 1 to 50 of letters, digits, '_', '-' and '.', the first no"
+          () -> Query.builder("projects/p/instances/i/tables/t"),
+          "tableId: \"projects/p/instances/i/tables/t\" (expected: the short id, not the full name)");
+      refused(
+          () -> Query.builder("a b"),
+          "tableId: \"a b\" (expected: 1 to 50 of letters, digits, '_', '-' and '.', the first no"
               + " '-' or '.')");
       refused(() -> Query.builder("t").limit(-1), "limit: -1 (expected: >= 0, 0 for all)");
       refused(() -> Query.builder("t").key(""), "key: 0 bytes (expected: 1 to 4096 bytes)");

@@ -15,8 +15,11 @@ import io.grpc.Status;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
 
 @DisplayName("BT-36 the caller's deadline bounds it all")
@@ -44,7 +47,11 @@ class ReadDeadlineTest {
       assertThat(calls).hasSize(3);
       assertThat(((DeadlineExceededException) e).ledger())
           .extracting(LedgerEntry::step)
-          .startsWith("bigtable.read-rows attempt 1", "bigtable.read-rows attempt 2");
+          .containsExactly(
+              "bigtable.read-rows attempt 1",
+              "bigtable.read-rows attempt 2",
+              "bigtable.read-rows attempt 3");
+      assertThat(((DeadlineExceededException) e).operation()).isEqualTo("the request");
       assertThat(e.getMessage()).contains("bigtable.read-rows attempt 1");
       assertThat(timeout(calls.get(0))).isLessThanOrEqualTo(BUDGET);
       for (int i = 1; i < calls.size(); i++) {
@@ -142,6 +149,31 @@ class ReadDeadlineTest {
               "bigtable.read-rows attempt 2",
               "bigtable.read-rows attempt 3");
     }
+  }
+
+  @Test
+  @DisplayName("BT-36 a bound without a name calls the read by its own")
+  void ownNames() {
+    try (Scripted reads = Scripted.start(settings -> settings.gapTimeout(HOUR))) {
+      reads.server.readRows().always(Script.start());
+      Duration budget = Duration.ofMillis(100);
+      UnaryOperator<Publisher<Row>> within = Deadlines.within(budget);
+      assertThat(operation(reads.all().transform(within))).isEqualTo("bigtable.read-rows");
+      assertThat(operation(reads.all().take(7).transform(within))).isEqualTo("bigtable.read-rows");
+      assertThat(operation(reads.client.readRow("t", "a").transform(within)))
+          .isEqualTo("bigtable.read-rows");
+      reads.server.route("SampleRowKeys").always(Script.start());
+      assertThat(
+              operation(
+                  reads.client.sampleRowKeys("t").transform(Deadlines.<KeyOffset>within(budget))))
+          .isEqualTo("bigtable.sample-row-keys");
+    }
+  }
+
+  private static String operation(Publisher<?> bounded) {
+    AtomicReference<Throwable> error = new AtomicReference<>();
+    Flux.from(bounded).doOnError(error::set).onErrorComplete().blockLast(Scripted.BOUND);
+    return ((DeadlineExceededException) Objects.requireNonNull(error.get(), "error")).operation();
   }
 
   @Test
