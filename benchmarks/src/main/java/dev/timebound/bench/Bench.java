@@ -14,24 +14,32 @@ public final class Bench {
   static final int COULD_NOT = 1;
   static final int USAGE = 2;
 
+  /** All there are; their names stand in the script {@code bench} too. */
+  static final List<Benchmark> BENCHMARKS =
+      List.of(new DeadlineOperator(), new BigtableScan(), new BigtableStall());
+
   private Bench() {}
 
   public static void main(String[] args) {
     Logs.quiet();
-    List<Benchmark> all = List.of(new DeadlineOperator(), new BigtableScan(), new BigtableStall());
-    int code = run(List.of(args), all, System.out, System.err);
+    int code = run(List.of(args), BENCHMARKS, System.out, System.err);
     System.out.flush();
     System.exit(code);
   }
 
   static int run(List<String> args, List<Benchmark> all, PrintStream out, PrintStream err) {
     List<String> known = all.stream().map(Benchmark::name).toList();
+    String usage = "Usage: ./bench [" + String.join("|", known) + " ...] [--quick]";
+    if (args.contains("--help")) {
+      out.println(usage);
+      return RAN;
+    }
     BenchArgs asked;
     try {
       asked = BenchArgs.parse(args, known);
     } catch (BenchArgs.UsageException e) {
       err.println(e.getMessage());
-      err.println("Usage: ./bench [name...] [--quick]");
+      err.println(usage);
       return USAGE;
     }
     BenchRun run = new BenchRun(asked.quick(), out);

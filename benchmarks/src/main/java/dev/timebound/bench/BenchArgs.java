@@ -18,7 +18,7 @@ record BenchArgs(List<String> names, boolean quick) {
       if (arg.equals("--quick")) {
         quick = true;
       } else if (arg.startsWith("-")) {
-        throw new UsageException("Unknown option " + arg + " (options: --quick)");
+        throw new UsageException("Unknown option " + arg + " (options: --quick, --help)");
       } else if (!known.contains(arg)) {
         throw new UsageException(
             "Unknown benchmark " + arg + " (benchmarks: " + String.join(", ", known) + ")");

@@ -4,8 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -42,6 +45,17 @@ class BenchTest {
         .contains("Unknown benchmark three (benchmarks: one, two, failing)");
     assertThat(run("--fast")).isEqualTo(2);
     assertThat(ran).isEmpty();
+  }
+
+  @Test
+  @DisplayName("--help tells the names and runs nothing; the script knows every benchmark")
+  void help() throws IOException {
+    assertThat(run("--help")).isZero();
+    assertThat(out.toString(StandardCharsets.UTF_8).lines())
+        .containsExactly("Usage: ./bench [one|two|failing ...] [--quick]");
+    assertThat(ran).isEmpty();
+    String names = String.join(" ", Bench.BENCHMARKS.stream().map(Benchmark::name).toList());
+    assertThat(Files.readString(Path.of("..", "bench"))).contains("names=(" + names + ")");
   }
 
   @Test

@@ -14,21 +14,19 @@ record DemoArgs(List<String> scenarios, boolean quick) {
   static final String ALL = "all";
 
   /**
-   * Reads the command line: at most one scenario (none means all that stand) and options.
+   * Reads the command line: at most one scenario (none means all) and options.
    *
-   * @param known every scenario that will ever be, in order
-   * @param standing those that can be run now
+   * @param known every scenario, in order
    * @throws UsageException where the command line asks for something that is not there
    */
-  static DemoArgs parse(List<String> args, List<String> known, List<String> standing)
-      throws UsageException {
+  static DemoArgs parse(List<String> args, List<String> known) throws UsageException {
     boolean quick = false;
     List<String> names = new ArrayList<>();
     for (String arg : args) {
       if (arg.equals("--quick")) {
         quick = true;
       } else if (arg.startsWith("-")) {
-        throw new UsageException("Unknown option " + arg + " (options: --quick)");
+        throw new UsageException("Unknown option " + arg + " (options: --quick, --help)");
       } else {
         names.add(arg);
       }
@@ -38,19 +36,11 @@ record DemoArgs(List<String> scenarios, boolean quick) {
     }
     String name = names.isEmpty() ? ALL : names.get(0);
     if (name.equals(ALL)) {
-      return new DemoArgs(standing, quick);
+      return new DemoArgs(known, quick);
     }
     if (!known.contains(name)) {
       throw new UsageException(
           "Unknown scenario " + name + " (scenarios: all, " + String.join(", ", known) + ")");
-    }
-    if (!standing.contains(name)) {
-      throw new UsageException(
-          "The scenario "
-              + name
-              + " does not stand yet (standing: "
-              + String.join(", ", standing)
-              + ")");
     }
     return new DemoArgs(List.of(name), quick);
   }

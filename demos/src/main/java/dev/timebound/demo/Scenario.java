@@ -20,11 +20,40 @@ public interface Scenario {
    * How it ended.
    *
    * @param result the scenario's RESULT line
+   * @param promise what was promised, each part with what came of it; empty where the scenario has
+   *     told it itself
    * @param broken what of the promise did not hold, one sentence each; empty where all of it held
+   * @param summary what it comes to, in one sentence without a full stop; may be empty
    */
-  record Outcome(ResultLine result, List<String> broken) {
+  record Outcome(ResultLine result, List<Part> promise, List<String> broken, String summary) {
     public Outcome {
+      promise = List.copyOf(promise);
       broken = List.copyOf(broken);
+    }
+
+    /** Of a scenario that tells its promise itself. */
+    public Outcome(ResultLine result, List<String> broken) {
+      this(result, List.of(), broken, "");
+    }
+
+    /** With what is broken taken from the promise. */
+    public static Outcome of(ResultLine result, List<Part> promise, String summary) {
+      List<String> broken =
+          promise.stream().filter(part -> !part.held()).map(Part::toString).toList();
+      return new Outcome(result, promise, broken, summary);
+    }
+  }
+
+  /**
+   * One part of a promise.
+   *
+   * @param found what was measured
+   * @param expected what was promised of it
+   */
+  record Part(String what, String found, String expected, boolean held) {
+    @Override
+    public String toString() {
+      return what + ": " + found + " (expected: " + expected + ")";
     }
   }
 }

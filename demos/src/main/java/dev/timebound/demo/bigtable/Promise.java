@@ -1,8 +1,9 @@
 package dev.timebound.demo.bigtable;
 
 import dev.timebound.demo.ResultLine;
-import java.util.ArrayList;
+import dev.timebound.demo.Scenario.Part;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * What the demo promises of Timebound's run, and how its RESULT line reads. Counts and a generous
@@ -29,37 +30,49 @@ final class Promise {
         .with("restored", timebound.restored());
   }
 
-  /** What of the promise did not hold; empty where all of it did. */
-  static List<String> broken(StallReport timebound) {
-    List<String> broken = new ArrayList<>();
+  /** Each part of the promise, with what came of it. */
+  static List<Part> of(StallReport timebound) {
     LoadFigures figures = timebound.figures();
-    none(broken, "reads failed", figures.errors());
-    none(broken, "rows lost", figures.lost());
-    none(broken, "rows doubled", figures.doubled());
-    none(broken, "rows wrong", figures.wrong());
-    some(broken, "reads", figures.requests());
-    some(broken, "channels quarantined", timebound.quarantined());
-    some(broken, "channels restored", timebound.restored());
-    within(broken, "slowest read", figures.slowestMillis());
-    within(broken, "longest silence of a scan", figures.silenceMillis());
-    return broken;
+    return List.of(
+        none("reads failed", figures.errors()),
+        none("rows lost", figures.lost()),
+        none("rows doubled", figures.doubled()),
+        none("rows wrong", figures.wrong()),
+        some("reads", figures.requests()),
+        some("channels quarantined", timebound.quarantined()),
+        some("channels restored", timebound.restored()),
+        within("slowest read", figures.slowestMillis()),
+        within("longest silence of a scan", figures.silenceMillis()));
   }
 
-  private static void none(List<String> broken, String what, long count) {
-    if (count != 0) {
-      broken.add(what + ": " + count + " (expected: 0)");
-    }
+  /** As in {@code slowest read 2.1 s instead of 10.0 s, longest silence of a scan 1.9 s …}. */
+  static String summary(StallReport timebound, StallReport google) {
+    LoadFigures ours = timebound.figures();
+    LoadFigures theirs = google.figures();
+    return "slowest read "
+        + seconds(ours.slowestMillis())
+        + " instead of "
+        + seconds(theirs.slowestMillis())
+        + " with Google's client, longest silence of a scan "
+        + seconds(ours.silenceMillis())
+        + " instead of "
+        + seconds(theirs.silenceMillis());
   }
 
-  private static void some(List<String> broken, String what, long count) {
-    if (count < 1) {
-      broken.add(what + ": " + count + " (expected: at least 1)");
-    }
+  private static String seconds(long millis) {
+    return String.format(Locale.ROOT, "%.1f s", millis / 1e3);
   }
 
-  private static void within(List<String> broken, String what, long millis) {
-    if (millis > LONGEST_MILLIS) {
-      broken.add(what + ": " + millis + " ms (expected: at most " + LONGEST_MILLIS + " ms)");
-    }
+  private static Part none(String what, long count) {
+    return new Part(what, Long.toString(count), "0", count == 0);
+  }
+
+  private static Part some(String what, long count) {
+    return new Part(what, Long.toString(count), "at least 1", count >= 1);
+  }
+
+  private static Part within(String what, long millis) {
+    return new Part(
+        what, millis + " ms", "at most " + LONGEST_MILLIS + " ms", millis <= LONGEST_MILLIS);
   }
 }

@@ -113,7 +113,8 @@ public final class StallRun {
                 now.silentScans(),
                 now.silentScans() == 1 ? "" : "s",
                 now.silentMillis()));
-    text.append("; ").append(line.open()).append(" connections");
+    int open = line.open();
+    text.append("; ").append(open).append(open == 1 ? " connection" : " connections");
     String channels = client.channels();
     if (!channels.isEmpty()) {
       text.append("; ").append(channels);

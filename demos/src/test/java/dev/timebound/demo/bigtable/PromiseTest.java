@@ -2,7 +2,9 @@ package dev.timebound.demo.bigtable;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.timebound.demo.Scenario;
 import java.util.EnumMap;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -15,7 +17,7 @@ class PromiseTest {
     StallReport timebound = report(figures(100, 0, 0, 0, 0, 2_100, 2_050), 2, 2);
     StallReport google = report(figures(100, 0, 0, 0, 0, 10_003, 8_000), 0, 0);
 
-    assertThat(Promise.broken(timebound)).isEmpty();
+    assertThat(broken(timebound)).isEmpty();
     assertThat(Promise.result(timebound, google))
         .hasToString(
             "RESULT bigtable max_ms=2100 google_max_ms=10003 over_1s=4 silence_ms=2050 errors=0"
@@ -25,22 +27,22 @@ class PromiseTest {
   @Test
   @DisplayName("an error, a row lost, doubled or wrong, no read at all: broken")
   void counts() {
-    assertThat(Promise.broken(report(figures(9, 1, 0, 0, 0, 1, 1), 1, 1)))
+    assertThat(broken(report(figures(9, 1, 0, 0, 0, 1, 1), 1, 1)))
         .containsExactly("reads failed: 1 (expected: 0)");
-    assertThat(Promise.broken(report(figures(9, 0, 1, 0, 0, 1, 1), 1, 1)))
+    assertThat(broken(report(figures(9, 0, 1, 0, 0, 1, 1), 1, 1)))
         .containsExactly("rows lost: 1 (expected: 0)");
-    assertThat(Promise.broken(report(figures(9, 0, 0, 1, 0, 1, 1), 1, 1)))
+    assertThat(broken(report(figures(9, 0, 0, 1, 0, 1, 1), 1, 1)))
         .containsExactly("rows doubled: 1 (expected: 0)");
-    assertThat(Promise.broken(report(figures(9, 0, 0, 0, 1, 1, 1), 1, 1)))
+    assertThat(broken(report(figures(9, 0, 0, 0, 1, 1, 1), 1, 1)))
         .containsExactly("rows wrong: 1 (expected: 0)");
-    assertThat(Promise.broken(report(figures(0, 0, 0, 0, 0, 1, 1), 1, 1)))
+    assertThat(broken(report(figures(0, 0, 0, 0, 0, 1, 1), 1, 1)))
         .containsExactly("reads: 0 (expected: at least 1)");
   }
 
   @Test
   @DisplayName("no channel quarantined, none restored: broken")
   void quarantine() {
-    assertThat(Promise.broken(report(figures(9, 0, 0, 0, 0, 1, 1), 0, 0)))
+    assertThat(broken(report(figures(9, 0, 0, 0, 0, 1, 1), 0, 0)))
         .containsExactly(
             "channels quarantined: 0 (expected: at least 1)",
             "channels restored: 0 (expected: at least 1)");
@@ -49,10 +51,10 @@ class PromiseTest {
   @Test
   @DisplayName("5 s is kept, a millisecond more is broken, for reads and for silences")
   void bounds() {
-    assertThat(Promise.broken(report(figures(9, 0, 0, 0, 0, 5_000, 5_000), 1, 1))).isEmpty();
-    assertThat(Promise.broken(report(figures(9, 0, 0, 0, 0, 5_001, 1), 1, 1)))
+    assertThat(broken(report(figures(9, 0, 0, 0, 0, 5_000, 5_000), 1, 1))).isEmpty();
+    assertThat(broken(report(figures(9, 0, 0, 0, 0, 5_001, 1), 1, 1)))
         .containsExactly("slowest read: 5001 ms (expected: at most 5000 ms)");
-    assertThat(Promise.broken(report(figures(9, 0, 0, 0, 0, 1, 5_001), 1, 1)))
+    assertThat(broken(report(figures(9, 0, 0, 0, 0, 1, 5_001), 1, 1)))
         .containsExactly("longest silence of a scan: 5001 ms (expected: at most 5000 ms)");
   }
 
@@ -68,7 +70,8 @@ class PromiseTest {
 
     reports.put(Variant.GOOGLE_SINGLE, new StallReport(figures(9, 0, 0, 0, 0, 1, 1), false, 0, 0));
     assertThat(BigtableScenario.outcome(reports).broken())
-        .containsExactly("Google, pool of 1: no busy connection could be kept stalled");
+        .containsExactly(
+            "Google, pool of 1: no busy connection could be kept stalled (expected: one)");
   }
 
   @Test
@@ -82,6 +85,21 @@ class PromiseTest {
         .anyMatch(line -> line.matches("slowest read +10,003 ms +2,100 ms"))
         .anyMatch(line -> line.matches("longest silence of an open scan +8,000 ms +2,050 ms"))
         .anyMatch(line -> line.matches("channels quarantined, restored +0, 0 +1, 1"));
+  }
+
+  @Test
+  @DisplayName("the summary sets our slowest read and silence beside Google's")
+  void summary() {
+    StallReport timebound = report(figures(100, 0, 0, 0, 0, 2_100, 2_050), 2, 2);
+    StallReport google = report(figures(100, 0, 0, 0, 0, 10_003, 8_000), 0, 0);
+    assertThat(Promise.summary(timebound, google))
+        .isEqualTo(
+            "slowest read 2.1 s instead of 10.0 s with Google's client, longest silence of a scan"
+                + " 2.1 s instead of 8.0 s");
+  }
+
+  private static List<String> broken(StallReport report) {
+    return Scenario.Outcome.of(Promise.result(report, report), Promise.of(report), "").broken();
   }
 
   private static StallReport report(LoadFigures figures, int quarantined, int restored) {
