@@ -21,7 +21,7 @@ class DocsExampleTest {
     @Override
     public Mono<ProbeAnswer> probe() {
       return Mono.fromCallable(
-              () -> Files.exists(root) ? ProbeAnswer.ANSWERED : ProbeAnswer.CONNECTION_FAILED)
+              () -> Files.isDirectory(root) ? ProbeAnswer.ANSWERED : ProbeAnswer.CONNECTION_FAILED)
           .subscribeOn(Schedulers.boundedElastic());
     }
   }
@@ -46,7 +46,6 @@ class DocsExampleTest {
     assertThat(read(mounts, "none")).isEmpty();
     Files.delete(mnt.resolve("a/file"));
     Files.delete(mnt.resolve("a"));
-    Files.createFile(mnt.resolve("a"));
     for (int i = 0; i < 50; i++) {
       read(mounts, "file");
     }
@@ -64,10 +63,11 @@ class DocsExampleTest {
       byte[] bytes = Files.readAllBytes(claim.member().root().resolve(file));
       claim.succeeded();
       return new String(bytes, StandardCharsets.UTF_8);
-    } catch (NoSuchFileException e) {
-      claim.failed(FailureKind.ANSWER, e);
     } catch (IOException e) {
-      claim.failed(FailureKind.CONNECTION, e);
+      boolean saidNo = e instanceof NoSuchFileException && Files.isDirectory(claim.member().root());
+      claim.failed(saidNo ? FailureKind.ANSWER : FailureKind.CONNECTION, e);
+    } finally {
+      claim.cancelled();
     }
     return "";
   }
