@@ -1,0 +1,93 @@
+package dev.timebound.pg;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.r2dbc.spi.ConnectionFactories;
+import io.r2dbc.spi.ConnectionFactory;
+import java.time.Duration;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import reactor.util.context.Context;
+
+@DisplayName("a setting that cannot be is refused where it is set, by name, value and expectation")
+class SettingsTest {
+  private final ConnectionFactory writer =
+      ConnectionFactories.get("r2dbc:postgresql://app@localhost/shop");
+
+  private static void refused(ThrowingCallable call, String message) {
+    assertThatThrownBy(call).isInstanceOf(IllegalArgumentException.class).hasMessage(message);
+  }
+
+  @Test
+  @DisplayName("of the builder")
+  void builder() {
+    RoutedDatabaseBuilder b = RoutedDatabase.builder();
+    refused(b::build, "writer: none (expected: a connection factory)");
+    refused(() -> b.writerSpill(0), "writerSpill: 0.0 (expected: above 0, up to 1)");
+    refused(() -> b.writerSpill(Double.NaN), "writerSpill: NaN (expected: above 0, up to 1)");
+    refused(() -> b.writerMaxSize(0), "writerMaxSize: 0 (expected: >= 1)");
+    refused(() -> b.readerMaxSize(0), "readerMaxSize: 0 (expected: >= 1)");
+    refused(() -> b.readerMinIdle(0), "readerMinIdle: 0 (expected: >= 1)");
+    refused(() -> b.readerMaxPending(-1), "readerMaxPending: -1 (expected: >= 0)");
+    refused(() -> b.acquireTimeout(Duration.ZERO), "acquireTimeout: PT0S (expected: > 0)");
+    refused(() -> b.proofTimeout(Duration.ZERO), "proofTimeout: PT0S (expected: > 0)");
+    refused(() -> b.cancelGrace(Duration.ofMillis(-1)), "cancelGrace: PT-0.001S (expected: >= 0)");
+    refused(() -> b.heartbeat(Duration.ofMillis(9)), "heartbeat: PT0.009S (expected: >= PT0.01S)");
+    refused(() -> b.reader(" ", c -> {}), "reader: ' ' (expected: not blank)");
+    b.reader("a", c -> {});
+    refused(() -> b.reader("a", c -> {}), "reader: a (expected: not yet among the readers)");
+    refused(
+        () -> b.writer(writer).readerMaxSize(2).readerMinIdle(3).build(),
+        "readerMinIdle: 3 (expected: at most readerMaxSize, 2)");
+  }
+
+  @Test
+  @DisplayName(
+      "PG-1 the floor is a fifth of the most, at least 1; PG-32 the spill half of the writer's")
+  void derived() {
+    RoutedDatabaseBuilder b = RoutedDatabase.builder().writer(writer);
+    assertThat(b.settings().minIdle()).isEqualTo(2);
+    assertThat(b.readerMaxSize(3).settings().minIdle()).isEqualTo(1);
+    assertThat(b.writerPlaces()).isEqualTo(5);
+    assertThat(b.writerMaxSize(1).writerPlaces()).isEqualTo(1);
+    assertThat(b.writerMaxSize(40).writerSpill(0.25).writerPlaces()).isEqualTo(10);
+  }
+
+  @Test
+  @DisplayName("PG-1 building dials nothing, and closing what never began leaves nothing")
+  void dialsNothing() {
+    RoutedDatabase db =
+        RoutedDatabase.builder()
+            .writer(writer)
+            .reader("nowhere", c -> c.host("192.0.2.1").username("app").database("shop"))
+            .build();
+    assertThat(db.readers()).singleElement().matches(r -> r.open() == 0);
+    db.closeLater().block(Duration.ofSeconds(10));
+    assertThat(db.readers()).isNotNull();
+  }
+
+  @Test
+  @DisplayName("PG-20 of fences, positions and tokens")
+  void fences() {
+    for (String bad :
+        new String[] {"", "/", "1/", "/1", "g/1", "1/123456789", "-1/1", "1/+1", "1"}) {
+      refused(() -> Fence.at(bad), "lsn: " + bad + " (expected: like 16/B374D848)");
+    }
+    assertThat(Fence.at("16/b374d848")).hasToString("at 16/B374D848");
+    assertThat(Fence.at("FFFFFFFF/FFFFFFFF")).hasToString("at FFFFFFFF/FFFFFFFF");
+    refused(() -> Fence.maxStaleness(Duration.ZERO), "maxStaleness: PT0S (expected: >= PT0.001S)");
+    Fence both = Fence.at("1/0").and(Fence.maxStaleness(Duration.ofSeconds(2)));
+    assertThat(both.and(Fence.at("0/FF")).and(Fence.maxStaleness(Duration.ofSeconds(3))))
+        .isEqualTo(both)
+        .hasToString("at 1/0, within PT2S");
+    assertThat(Fence.at("FFFFFFFF/0").and(Fence.at("1/0"))).isEqualTo(Fence.at("FFFFFFFF/0"));
+    assertThat(Fence.none().isNone()).isTrue();
+    refused(
+        () -> ReadOptions.defaults().waitForFence(Duration.ofMillis(-1)),
+        "waitForFence: PT-0.001S (expected: >= 0)");
+    assertThat(ReadYourWrites.token(Context.empty())).isEmpty();
+    assertThat(ReadYourWrites.fence(Context.empty())).isEqualTo(Fence.none());
+  }
+}
