@@ -11,6 +11,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresReplicaSetExtension;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -106,6 +107,39 @@ class FenceTest {
         insert();
         Fence fence = now();
         assertThat(routed.read(with(fence), COUNT)).as("read %s", i).containsExactly("" + i);
+      }
+    }
+
+    /**
+     * The snapshot is taken before the lock on the heartbeat's table is waited for: held there, the
+     * replay passes the position behind the snapshot's back.
+     */
+    @Test
+    @DisplayName("PG-20 a position reached only after the snapshot was taken proves nothing")
+    void reachedBehindTheSnapshot() throws Exception {
+      try (Routed patient =
+              Routed.on(servers, settings -> settings.proofTimeout(ofSeconds(20))).warm();
+          java.sql.Connection locks = servers.primary().connect()) {
+        locks.setAutoCommit(false);
+        try (java.sql.Statement statement = locks.createStatement()) {
+          statement.execute("LOCK TABLE timebound_heartbeat IN ACCESS EXCLUSIVE MODE");
+          insert();
+          servers.awaitReplay();
+          servers.standby().pauseReplay();
+          insert();
+          Fence fence = now().and(Fence.maxStaleness(Duration.ofDays(1)));
+          Mono<String> read = patient.db.readMono(with(fence), rows(COUNT)).cache();
+          read.subscribe();
+          eventually(
+              () ->
+                  assertThat(patient.sessions(servers.standby()))
+                      .anyMatch(session -> session.waitEvent().equals("relation")));
+          servers.standby().resumeReplay();
+          servers.awaitReplay();
+          locks.rollback();
+          assertThat(read.block(Routed.BOUND)).isEqualTo("2");
+          eventually(() -> assertThat(patient.routes()).isEqualTo("writer reader_stale: 1"));
+        }
       }
     }
 
