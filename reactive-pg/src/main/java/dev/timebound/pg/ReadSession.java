@@ -175,12 +175,17 @@ final class ReadSession {
           Flux<Result> results =
               watched(held(new DrainedResults(what.on(lease.driver())), verdict), what, true)
                   .doOnNext(result -> came.set(true))
-                  .onErrorMap(e -> came.get() ? e : refusal(e, what));
+                  .onErrorResume(e -> came.get() ? endOf(e, what) : Flux.error(refusal(e, what)));
           return Flux.firstWithSignal(results, this.<Result>quarantineSignal())
               .onErrorResume(
                   UnprovedException.class,
                   e -> unproved(e.getCause(), what, c, lease, mayWait, proofEnd));
         });
+  }
+
+  /** The one result that has come ends with the same error, and may yet be had elsewhere. */
+  private static Flux<Result> endOf(Throwable e, Execution what) {
+    return what.isSingle() ? Flux.empty() : Flux.error(e);
   }
 
   /** An error that came in place of a result, as the refusal that it is where it is one. */

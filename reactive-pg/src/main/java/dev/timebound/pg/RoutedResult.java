@@ -73,7 +73,10 @@ final class RoutedResult implements Result {
 
   private <T> Flux<T> consumed(Function<Result, Publisher<T>> use) {
     Flux<T> here =
-        Flux.from(use.apply(shape.apply(of))).contextWrite(Quiet::in).doOnError(session::failed);
+        Flux.from(use.apply(shape.apply(of)))
+            .contextWrite(Quiet::in)
+            .onErrorMap(SqlStates::ofSource)
+            .doOnError(session::failed);
     if (done != null) {
       here = here.doOnTerminate(done);
     }

@@ -1,6 +1,5 @@
 package dev.timebound.pg;
 
-import dev.timebound.health.FailureKind;
 import io.r2dbc.spi.R2dbcException;
 import io.r2dbc.spi.R2dbcNonTransientResourceException;
 import io.r2dbc.spi.R2dbcTransientResourceException;
@@ -52,13 +51,15 @@ final class SqlStates {
     return state != null && (state.equals("40001") || state.startsWith("57P0")) || isConnection(e);
   }
 
-  static FailureKind kind(Throwable e) {
-    if (isConnection(e)) {
-      return FailureKind.CONNECTION;
-    }
-    String state = state(e);
-    // 53: insufficient resources (too many connections, out of memory)
-    return state != null && state.startsWith("53") ? FailureKind.OVERLOAD : FailureKind.ANSWER;
+  /**
+   * What a result's rows really ended with: Reactor wraps the error of a source that was cut into
+   * windows, and the driver cuts the results of a statement with parameters that way.
+   */
+  static Throwable ofSource(Throwable e) {
+    Throwable cause = e.getCause();
+    return cause instanceof R2dbcException && e.getClass().getName().endsWith("$SourceException")
+        ? cause
+        : e;
   }
 
   private static @Nullable String state(Throwable e) {
