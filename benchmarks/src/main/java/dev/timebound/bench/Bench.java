@@ -16,7 +16,13 @@ public final class Bench {
 
   /** All there are; their names stand in the script {@code bench} too. */
   static final List<Benchmark> BENCHMARKS =
-      List.of(new DeadlineOperator(), new BigtableScan(), new BigtableStall());
+      List.of(
+          new DeadlineOperator(),
+          new BigtableScan(),
+          new BigtableStall(),
+          new PgRoutedRead(),
+          new PgPlainRead(),
+          new PgStorm());
 
   private Bench() {}
 

@@ -117,7 +117,7 @@ final class OutageRun {
     return String.format(
         Locale.ROOT,
         "    %2d s  %-8s %4d reads answered, slowest %5d ms; %4d under way, oldest %5d ms;"
-            + " writer's pool: %s; %s",
+            + " writer's: %s; %s",
         second + 1,
         phases.name(second),
         now.answered(),

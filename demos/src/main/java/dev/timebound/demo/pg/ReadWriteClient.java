@@ -1,6 +1,8 @@
 package dev.timebound.demo.pg;
 
+import io.r2dbc.spi.Connection;
 import java.util.Map;
+import java.util.function.Function;
 import reactor.core.publisher.Mono;
 
 /**
@@ -9,8 +11,15 @@ import reactor.core.publisher.Mono;
  */
 public interface ReadWriteClient extends AutoCloseable {
 
-  /** One read, in a read-only transaction of its own. */
-  Mono<Answer> read(Ask ask);
+  /**
+   * Runs {@code work} in a read-only transaction of its own, on the reader or where it falls to.
+   */
+  <T> Mono<T> reading(Function<Connection, Mono<T>> work);
+
+  /** One read of the demo's table. */
+  default Mono<Answer> read(Ask ask) {
+    return reading(c -> Table.read(c, ask));
+  }
 
   /** One write, on the writer; completes when it is committed. */
   Mono<Void> write(int id, long pulse);

@@ -63,17 +63,17 @@ public final class StockClient implements ReadWriteClient {
   }
 
   @Override
-  public Mono<Answer> read(Ask ask) {
-    return transaction(reader, c -> Table.read(c, ask))
+  public <T> Mono<T> reading(Function<Connection, Mono<T>> work) {
+    return transaction(reader, work)
         .onErrorResume(
             e -> {
               reasons.computeIfAbsent(reason(e), r -> new LongAdder()).increment();
-              return transaction(writer, c -> Table.read(c, ask));
+              return transaction(writer, work);
             });
   }
 
   private static String reason(Throwable e) {
-    return e instanceof R2dbcTimeoutException ? "acquire timeout" : "error";
+    return e instanceof R2dbcTimeoutException ? "acquire timeout" : "connection error";
   }
 
   /** As Spring's transaction manager runs it. */
@@ -111,7 +111,10 @@ public final class StockClient implements ReadWriteClient {
 
   @Override
   public String readers() {
-    return reader.getMetrics().map(m -> m.allocatedSize() + " reader connections").orElse("");
+    return reader
+        .getMetrics()
+        .map(m -> "reader's: " + m.acquiredSize() + " lent, " + m.idleSize() + " idle")
+        .orElse("");
   }
 
   @Override

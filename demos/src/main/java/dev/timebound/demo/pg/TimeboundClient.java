@@ -7,10 +7,11 @@ import dev.timebound.pg.RoutedDatabase;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.r2dbc.spi.Connection;
 import java.time.Duration;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.stream.Collectors;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
 
@@ -63,8 +64,8 @@ public final class TimeboundClient implements ReadWriteClient {
   }
 
   @Override
-  public Mono<Answer> read(Ask ask) {
-    return db.readMono(options, c -> Table.read(c, ask));
+  public <T> Mono<T> reading(Function<Connection, Mono<T>> work) {
+    return db.readMono(options, work);
   }
 
   @Override
@@ -84,17 +85,6 @@ public final class TimeboundClient implements ReadWriteClient {
     return counts;
   }
 
-  /** Reader connections dialled so far, by outcome; closed in place of going back, by reason. */
-  public String counters() {
-    return meters.find("timebound.pg.dials").counters().stream()
-            .map(c -> "dials " + c.getId().getTag("outcome") + " " + (long) c.count())
-            .collect(Collectors.joining(", "))
-        + "; "
-        + meters.find("timebound.pg.release.closed").counters().stream()
-            .map(c -> "closed " + c.getId().getTag("reason") + " " + (long) c.count())
-            .collect(Collectors.joining(", "));
-  }
-
   @Override
   public WriterPool writer() {
     return writer;
@@ -102,8 +92,11 @@ public final class TimeboundClient implements ReadWriteClient {
 
   @Override
   public String readers() {
-    return (gauge("timebound.pg.pool.idle") + gauge("timebound.pg.pool.acquired"))
-        + " reader connections, standby "
+    return "reader's: "
+        + gauge("timebound.pg.pool.acquired")
+        + " lent, "
+        + gauge("timebound.pg.pool.idle")
+        + " idle, "
         + db.readers().stream()
             .map(MemberHealth::status)
             .map(String::valueOf)

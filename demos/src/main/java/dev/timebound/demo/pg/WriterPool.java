@@ -56,7 +56,8 @@ public final class WriterPool implements ConnectionFactory {
     return TimeUnit.NANOSECONDS.toMillis(worstNanos.get() + 999_999);
   }
 
-  void forget() {
+  /** Begins to look for the longest wait anew. */
+  public void forget() {
     worstNanos.reset();
   }
 
