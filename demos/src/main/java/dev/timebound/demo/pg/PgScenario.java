@@ -5,7 +5,6 @@ import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresServer;
 import java.io.PrintStream;
 import java.util.EnumMap;
-import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
@@ -29,6 +28,12 @@ public final class PgScenario implements Scenario {
         "Postgres: what readers see of a standby that freezes for "
             + phases.frozen()
             + " s, falls behind, and dies");
+    out.println(
+        "  Promised of Timebound: no read fails, none takes more than "
+            + Promise.LONGEST_MILLIS / 1_000
+            + " s, reads are back within "
+            + Promise.LONGEST_MILLIS / 1_000
+            + " s of the thaw, nothing is left on the servers, writes go on");
     Map<Variant, Report> reports = new EnumMap<>(Variant.class);
     try (PostgresReplicaSet servers = PostgresReplicaSet.start()) {
       Table.create(servers.primary());
@@ -72,17 +77,23 @@ public final class PgScenario implements Scenario {
 
   static Outcome outcome(Map<Variant, Report> reports, PrintStream out) {
     Report timebound = reports.get(Variant.TIMEBOUND);
-    if (timebound == null) {
+    Report stock = reports.get(Variant.STOCK);
+    if (timebound == null || stock == null) {
       throw new IllegalArgumentException("reports: " + reports.keySet() + " (expected: all)");
     }
-    out.println("What Timebound promises here:");
-    tell(Promise.of(timebound), "held", "NOT HELD", out);
-    tell(Promise.goals(timebound), "goal reached", "goal missed", out);
-    return new Outcome(Promise.result(timebound), Promise.broken(timebound));
+    told(timebound.figures().firstError(), "Timebound's", out);
+    told(stock.figures().firstError(), "r2dbc-pool's", out);
+    out.println("Goals, which break no promise:");
+    for (Part goal : Promise.goals(timebound)) {
+      out.println((goal.held() ? "  reached   " : "  missed    ") + goal);
+    }
+    return Outcome.of(
+        Promise.result(timebound), Promise.of(timebound), Promise.summary(timebound, stock));
   }
 
-  private static void tell(List<Promise.Part> parts, String held, String missed, PrintStream out) {
-    parts.forEach(
-        part -> out.printf(Locale.ROOT, "  %-12s %s%n", part.held() ? held : missed, part));
+  private static void told(String error, String whose, PrintStream out) {
+    if (!error.isEmpty()) {
+      out.println(whose + " first error: " + error);
+    }
   }
 }
