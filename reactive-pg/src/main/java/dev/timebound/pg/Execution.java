@@ -12,6 +12,14 @@ interface Execution {
   /** Whether it brings one result, so that a result that has brought no row yet may be replaced. */
   boolean isSingle();
 
+  /**
+   * Whether the driver sends it when its one result is consumed, and not before: it does so where
+   * parameters are bound, once.
+   */
+  default boolean isSentLate() {
+    return false;
+  }
+
   /** Whether its rows are fetched in portions, as the caller takes them. */
   boolean isStreamed();
 }

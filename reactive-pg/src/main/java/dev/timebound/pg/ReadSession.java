@@ -6,11 +6,11 @@ import dev.timebound.health.QuarantinedException;
 import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.Result;
 import java.time.Duration;
-import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
@@ -135,8 +135,18 @@ final class ReadSession {
   private Flux<Result> first(Execution what) {
     return Flux.defer(() -> onReader(what))
         .onErrorResume(RefusedException.class, e -> onWriter(what, e.reason()))
-        .doOnError(e -> bound.tryEmitError(e))
-        .doOnCancel(() -> bound.tryEmitError(new IllegalStateException(GIVEN_UP)));
+        .doOnError(this::unbound)
+        // a statement that is sent late has its answer, or none, when its result is consumed
+        .doOnCancel(what.isSentLate() ? () -> {} : this::givenUp);
+  }
+
+  /** No later statement can run. */
+  void unbound(Throwable e) {
+    bound.tryEmitError(e);
+  }
+
+  void givenUp() {
+    bound.tryEmitError(new IllegalStateException(GIVEN_UP));
   }
 
   private Flux<Result> onReader(Execution what) {
@@ -169,17 +179,27 @@ final class ReadSession {
                         router.roleSeen(c.reader(), standby);
                         bind(lease.driver(), RouteReason.PROVED);
                       })
-                  .onErrorMap(UnprovedException::new)
-                  .cache();
+                  .onErrorMap(UnprovedException::new);
+          Function<Throwable, Flux<Result>> unproved =
+              e -> unproved(e, what, c, lease, mayWait, proofEnd);
+          if (what.isSentLate()) {
+            Verdict judged = Verdict.of(verdict, router.settings());
+            return watched(
+                Flux.from(what.on(lease.driver()))
+                    .map(result -> new ProvedResult(result, judged, unproved)),
+                what,
+                true);
+          }
           AtomicBoolean came = new AtomicBoolean();
           Flux<Result> results =
-              watched(held(new DrainedResults(what.on(lease.driver())), verdict), what, true)
+              watched(
+                      held(new DrainedResults(what.on(lease.driver())), verdict.cache()),
+                      what,
+                      true)
                   .doOnNext(result -> came.set(true))
                   .onErrorResume(e -> came.get() ? endOf(e, what) : Flux.error(refusal(e, what)));
           return Flux.firstWithSignal(results, this.<Result>quarantineSignal())
-              .onErrorResume(
-                  UnprovedException.class,
-                  e -> unproved(e.getCause(), what, c, lease, mayWait, proofEnd));
+              .onErrorResume(UnprovedException.class, e -> unproved.apply(e.getCause()));
         });
   }
 
@@ -264,12 +284,16 @@ final class ReadSession {
                             .verdict()
                             .doOnNext(standby -> bind(lease.connection(), why))
                             .filter(standby -> !standby)
-                            .switchIfEmpty(Mono.error(() -> new WriterRoleException(null)))
-                            .cache();
-                    return watched(
-                        held(new DrainedResults(what.on(lease.connection())), verdict),
-                        what,
-                        false);
+                            .switchIfEmpty(Mono.error(() -> new WriterRoleException(null)));
+                    Publisher<? extends Result> sent = what.on(lease.connection());
+                    if (what.isSentLate()) {
+                      Verdict judged = Verdict.of(verdict, router.settings());
+                      return watched(
+                          Flux.from(sent).map(r -> new ProvedResult(r, judged, Flux::error)),
+                          what,
+                          false);
+                    }
+                    return watched(held(new DrainedResults(sent), verdict.cache()), what, false);
                   });
         });
   }
@@ -298,18 +322,13 @@ final class ReadSession {
         verdict
             .onErrorResume(
                 e ->
-                    answered(e)
+                    Verdict.answered(e)
                         ? Mono.delay(
                                 router.settings().proofTimeout(), router.settings().scheduler())
                             .then(Mono.error(e))
                         : Mono.error(e))
             .then(Mono.empty());
     return Flux.merge(unanswered, waiting);
-  }
-
-  private static boolean answered(Throwable e) {
-    Throwable cause = e instanceof UnprovedException unproved ? unproved.getCause() : e;
-    return !(cause instanceof TimeoutException) && !SqlStates.isConnection(cause);
   }
 
   private Flux<Result> watched(Publisher<? extends Result> results, Execution what, boolean fresh) {
@@ -319,9 +338,9 @@ final class ReadSession {
     }
     count.incrementAndGet();
     Runnable done = once(count::decrementAndGet);
-    return Flux.from(results)
-        .contextWrite(Quiet::in)
-        .doOnTerminate(done)
+    Flux<Result> quiet = Flux.<Result>from(results).contextWrite(Quiet::in);
+    // one that is sent late has not even begun when its result is there
+    return (what.isSentLate() ? quiet.doOnError(e -> done.run()) : quiet.doOnTerminate(done))
         .map(
             result ->
                 new RoutedResult(
@@ -454,19 +473,5 @@ final class ReadSession {
   private long statementTimeoutMillis(Execution what) {
     boolean bounded = collected == null ? !what.isStreamed() : collected;
     return bounded ? Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadline.remainingNanos())) : 0;
-  }
-
-  /** The proof failed, not the statement. */
-  private static final class UnprovedException extends RuntimeException {
-    private static final long serialVersionUID = 1;
-
-    UnprovedException(Throwable cause) {
-      super(null, cause, false, false);
-    }
-
-    @Override
-    public synchronized Throwable getCause() {
-      return Objects.requireNonNull(super.getCause());
-    }
   }
 }

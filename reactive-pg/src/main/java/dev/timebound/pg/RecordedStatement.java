@@ -18,6 +18,7 @@ final class RecordedStatement implements Statement {
   private final Function<Execution, Publisher<? extends Result>> executor;
   private final List<Consumer<Statement>> calls = new ArrayList<>();
   private int bindings = 1;
+  private boolean bound;
   private int fetchSize;
 
   RecordedStatement(String sql, Function<Execution, Publisher<? extends Result>> executor) {
@@ -39,6 +40,7 @@ final class RecordedStatement implements Statement {
   @Override
   public Statement bind(int index, Object value) {
     required("value", value);
+    bound = true;
     return recorded(s -> s.bind(index, value));
   }
 
@@ -46,12 +48,14 @@ final class RecordedStatement implements Statement {
   public Statement bind(String name, Object value) {
     required("name", name);
     required("value", value);
+    bound = true;
     return recorded(s -> s.bind(name, value));
   }
 
   @Override
   public Statement bindNull(int index, Class<?> type) {
     required("type", type);
+    bound = true;
     return recorded(s -> s.bindNull(index, type));
   }
 
@@ -59,6 +63,7 @@ final class RecordedStatement implements Statement {
   public Statement bindNull(String name, Class<?> type) {
     required("name", name);
     required("type", type);
+    bound = true;
     return recorded(s -> s.bindNull(name, type));
   }
 
@@ -77,6 +82,7 @@ final class RecordedStatement implements Statement {
   public Publisher<? extends Result> execute() {
     List<Consumer<Statement>> all = List.copyOf(calls);
     boolean single = bindings == 1;
+    boolean sentLate = single && bound;
     boolean streamed = fetchSize > 0;
     return executor.apply(
         new Execution() {
@@ -90,6 +96,11 @@ final class RecordedStatement implements Statement {
           @Override
           public boolean isSingle() {
             return single;
+          }
+
+          @Override
+          public boolean isSentLate() {
+            return sentLate;
           }
 
           @Override

@@ -92,6 +92,8 @@ final class RoutedResult implements Result {
               return reason == null
                   ? rows
                   : session.onWriter(what, reason).concatMap(r -> use.apply(shape.apply(r)));
-            });
+            })
+        .doOnError(session::unbound)
+        .doOnCancel(session::givenUp);
   }
 }

@@ -11,15 +11,20 @@ import dev.timebound.deadline.Deadlines;
 import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresReplicaSetExtension;
 import dev.timebound.test.PostgresSession;
+import io.r2dbc.spi.Connection;
 import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
+import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.reactivestreams.Publisher;
 import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
@@ -86,10 +91,13 @@ class RoutedCancelTest {
     }
   }
 
-  @Test
+  @ParameterizedTest
+  @ValueSource(booleans = {true, false})
   @DisplayName("PG-19 a statement whose caller left is cancelled, its connection not used again")
-  void cancelled() {
-    Disposable read = routed.db.read(rows("SELECT pg_sleep(60)::text")).subscribe();
+  void cancelled(boolean withParameter) {
+    Function<Connection, Publisher<String>> slow =
+        withParameter ? rows("SELECT pg_sleep($1)::text", 60.0) : rows("SELECT pg_sleep(60)::text");
+    Disposable read = routed.db.read(slow).subscribe();
     eventually(() -> assertThat(running()).hasSize(1));
     int pid = running().get(0).pid();
     read.dispose();
