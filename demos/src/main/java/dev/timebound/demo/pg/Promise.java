@@ -48,7 +48,7 @@ final class Promise {
         .with("writer_wait_ms", report.writerWaitMillis());
   }
 
-  /** As in {@code slowest read 1.1 s instead of 18.0 s with r2dbc-pool, …}. */
+  /** As in {@code slowest read 1.2 s instead of 18.0 s with r2dbc-pool, …}. */
   static String summary(Report timebound, Report stock) {
     return String.format(
         Locale.ROOT,
