@@ -9,6 +9,7 @@ import dev.timebound.test.PostgresServer;
 import dev.timebound.test.PostgresSession;
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
@@ -69,6 +70,7 @@ class PoolCancelTest {
     ReaderPool pool = pools.to(standby, it -> it.size(1, 1));
     Lease lease = sleeping(pool, "30");
     int pid = running().iterator().next();
+    int logged = standby.log().size();
     long left = System.nanoTime();
     lease.cancelled();
     runs(false);
@@ -78,6 +80,9 @@ class PoolCancelTest {
         "its session is gone",
         () -> standby.sessions(pools.application).stream().noneMatch(it -> it.pid() == pid),
         () -> standby.sessions(pools.application).toString());
+    List<String> log = standby.log();
+    assertThat(log.subList(logged, log.size()))
+        .anyMatch(line -> line.contains("canceling statement due to user request"));
     assertThat(pool.acquired()).isZero();
     assertThat(pools.counts.all()).isEqualTo(Map.of("dial ok", 1, "cancelled", 1));
   }
