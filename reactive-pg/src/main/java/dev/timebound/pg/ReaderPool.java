@@ -115,10 +115,10 @@ final class ReaderPool {
                           .createStatement("SELECT 1")
                           .execute()
                           .flatMap(PostgresqlResult::getRowsUpdated)
-                          .then(Mono.<Void>fromRunnable(connection::closeGently)))
+                          .then(Mono.<Void>fromRunnable(connection::closeGently))
+                          .contextWrite(callers -> Quiet.CONTEXT))
               .doOnError(failed -> sockets.abort())
-              .doOnCancel(sockets::abort)
-              .contextWrite(callers -> Quiet.CONTEXT);
+              .doOnCancel(sockets::abort);
         });
   }
 

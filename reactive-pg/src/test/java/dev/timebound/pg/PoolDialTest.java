@@ -252,11 +252,12 @@ class PoolDialTest {
               proxy,
               it -> it.size(1, 2).acquire(Duration.ofMillis(20)).dial(Duration.ofMillis(60)));
       int most = 0;
-      while (pools.counts.dials("timeout") < 8) {
+      for (int i = 0; i < 200 && pools.counts.dials("timeout") < 8; i++) {
         outcome(pool.acquire(LONG));
         most = Math.max(most, pool.openSockets());
         assertThat(pool.allocated()).isLessThanOrEqualTo(2);
       }
+      assertThat(pools.counts.dials("timeout")).isGreaterThanOrEqualTo(8);
       assertThat(most).isBetween(1, 2);
     }
   }
