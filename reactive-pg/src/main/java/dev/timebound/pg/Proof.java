@@ -77,7 +77,7 @@ final class Proof {
         .contextWrite(Quiet::in);
   }
 
-  private static Flux<Boolean> sent(io.r2dbc.spi.Connection connection, String sql) {
+  static Flux<Boolean> sent(io.r2dbc.spi.Connection connection, String sql) {
     return Flux.from(connection.createStatement(sql).execute())
         .concatMap(result -> result.map((row, metadata) -> true))
         .contextWrite(Quiet::in);

@@ -52,6 +52,9 @@ final class ReadSession {
   private @Nullable RouteReason reason;
   private AtomicInteger running = new AtomicInteger();
 
+  /** The first statement's caller did. */
+  private volatile boolean left;
+
   /** Where later statements run. */
   private volatile @Nullable Connection connection;
 
@@ -136,8 +139,15 @@ final class ReadSession {
     return Flux.defer(() -> onReader(what))
         .onErrorResume(RefusedException.class, e -> onWriter(what, e.reason()))
         .doOnError(this::unbound)
-        // a statement that is sent late has its answer, or none, when its result is consumed
-        .doOnCancel(what.isSentLate() ? () -> {} : this::givenUp);
+        .doOnCancel(
+            () -> {
+              left = true;
+              // one that is sent late has its answer, or none, when its result is consumed
+              if (!what.isSentLate()) {
+                givenUp();
+              }
+            })
+        .contextWrite(Quiet::in);
   }
 
   /** No later statement can run. */
@@ -163,6 +173,9 @@ final class ReadSession {
       Execution what, Checkout c, Lease lease, Duration mayWait, long proofEnd) {
     return Flux.defer(
         () -> {
+          if (left) {
+            return Flux.empty(); // heard by nobody, nor should it be logged
+          }
           lease.began();
           proving(true);
           long began = now();
@@ -179,23 +192,22 @@ final class ReadSession {
                         router.roleSeen(c.reader(), standby);
                         bind(lease.driver(), RouteReason.PROVED);
                       })
-                  .onErrorMap(UnprovedException::new);
+                  .onErrorMap(UnprovedException::new)
+                  .cache();
           Function<Throwable, Flux<Result>> unproved =
               e -> unproved(e, what, c, lease, mayWait, proofEnd);
           if (what.isSentLate()) {
             Verdict judged = Verdict.of(verdict, router.settings());
             return watched(
-                Flux.from(what.on(lease.driver()))
+                Flux.<Result>defer(() -> Flux.from(what.on(lease.driver())))
+                    .onErrorResume(e -> verdict.onErrorComplete().then(Mono.error(e)))
                     .map(result -> new ProvedResult(result, judged, unproved)),
                 what,
                 true);
           }
           AtomicBoolean came = new AtomicBoolean();
           Flux<Result> results =
-              watched(
-                      held(new DrainedResults(what.on(lease.driver())), verdict.cache()),
-                      what,
-                      true)
+              watched(held(drained(what, lease.driver()), verdict), what, true)
                   .doOnNext(result -> came.set(true))
                   .onErrorResume(e -> came.get() ? endOf(e, what) : Flux.error(refusal(e, what)));
           return Flux.firstWithSignal(results, this.<Result>quarantineSignal())
@@ -206,6 +218,11 @@ final class ReadSession {
   /** The one result that has come ends with the same error, and may yet be had elsewhere. */
   private static Flux<Result> endOf(Throwable e, Execution what) {
     return what.isSingle() ? Flux.empty() : Flux.error(e);
+  }
+
+  /** What cannot even be sent, for its bindings say, fails as what was sent does. */
+  private static Flux<Result> drained(Execution what, Connection to) {
+    return new DrainedResults(Flux.defer(() -> what.on(to)));
   }
 
   /** An error that came in place of a result, as the refusal that it is where it is one. */

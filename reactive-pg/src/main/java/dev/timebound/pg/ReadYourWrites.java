@@ -2,6 +2,7 @@ package dev.timebound.pg;
 
 import java.util.Locale;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -27,6 +28,9 @@ import reactor.util.context.ContextView;
 public final class ReadYourWrites {
   private static final Object KEY = ReadYourWrites.class;
   private static final String VERSION = "1-";
+
+  /** Past every position. */
+  private static final long UNKNOWN = -1;
 
   private ReadYourWrites() {}
 
@@ -66,34 +70,29 @@ public final class ReadYourWrites {
    * inside the scope: {@code Mono.deferContextual(ctx -> … ReadYourWrites.token(ctx) …)}.
    */
   public static Optional<String> token(ContextView context) {
-    AtomicLong position = position(context);
-    long lsn = position == null ? 0 : position.get();
+    Scope scope = of(context);
+    long lsn = scope == null ? 0 : scope.position.get();
     return lsn == 0
         ? Optional.empty()
         : Optional.of(VERSION + Long.toHexString(lsn).toUpperCase(Locale.ROOT));
   }
 
-  /** What reads under this Context must see; {@link Fence#none()} where there is nothing. */
+  /**
+   * What reads under this Context must see; {@link Fence#none()} where there is nothing. While the
+   * position of a write is not known yet it is one that no reader has: such reads are the writer's.
+   */
   public static Fence fence(ContextView context) {
-    AtomicLong position = position(context);
-    long lsn = position == null ? 0 : position.get();
+    Scope scope = of(context);
+    if (scope == null) {
+      return Fence.none();
+    }
+    long lsn = scope.unsettled.get() > 0 ? UNKNOWN : scope.position.get();
     return lsn == 0 ? Fence.none() : Fence.at(lsn);
   }
 
-  static boolean isTracked(ContextView context) {
-    return context.hasKey(KEY);
-  }
-
-  /** A write was done: the fence moves up to there, never back. */
-  static void wrote(ContextView context, long lsn) {
-    AtomicLong position = position(context);
-    if (position != null) {
-      position.accumulateAndGet(lsn, ReadYourWrites::later);
-    }
-  }
-
-  private static @Nullable AtomicLong position(ContextView context) {
-    return context.<AtomicLong>getOrDefault(KEY, null);
+  /** Null where nobody wants to know. */
+  static @Nullable Scope of(ContextView context) {
+    return context.<Scope>getOrDefault(KEY, null);
   }
 
   private static long later(long a, long b) {
@@ -124,11 +123,11 @@ public final class ReadYourWrites {
   }
 
   private static Context put(Context context, long lsn) {
-    AtomicLong outer = context.getOrDefault(KEY, null);
+    Scope outer = of(context);
     if (outer == null) {
-      return context.put(KEY, new AtomicLong(lsn));
+      return context.put(KEY, new Scope(lsn));
     }
-    outer.accumulateAndGet(lsn, ReadYourWrites::later);
+    outer.moved(lsn);
     return context;
   }
 
@@ -138,5 +137,32 @@ public final class ReadYourWrites {
 
   private static <T> Flux<T> scoped(Flux<T> source, long lsn) {
     return source.contextWrite(context -> put(context, lsn));
+  }
+
+  /**
+   * What a pipeline wrote. A write is open until its position is known, or that it wrote nothing.
+   */
+  static final class Scope {
+    private final AtomicLong position;
+    private final AtomicInteger unsettled = new AtomicInteger();
+
+    private Scope(long lsn) {
+      this.position = new AtomicLong(lsn);
+    }
+
+    /** A write is about to be done. One that is never settled keeps the reads on the writer. */
+    void writing() {
+      unsettled.incrementAndGet();
+    }
+
+    /** It is done: the fence moves up to there, never back. */
+    void settled(long lsn) {
+      moved(lsn);
+      unsettled.decrementAndGet();
+    }
+
+    private void moved(long lsn) {
+      position.accumulateAndGet(lsn, ReadYourWrites::later);
+    }
   }
 }

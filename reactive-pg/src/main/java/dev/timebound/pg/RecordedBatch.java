@@ -19,7 +19,7 @@ final class RecordedBatch implements Batch {
 
   @Override
   public Batch add(String sql) {
-    statements.add(sql);
+    statements.add(Settings.required("sql", sql));
     return this;
   }
 

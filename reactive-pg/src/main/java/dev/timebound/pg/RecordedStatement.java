@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.regex.Pattern;
 import org.reactivestreams.Publisher;
 
 /**
@@ -14,6 +15,9 @@ import org.reactivestreams.Publisher;
  * again on the statement of the connection it runs on.
  */
 final class RecordedStatement implements Statement {
+  /** Something after a semicolon. One in a literal is taken for one too, which costs little. */
+  private static final Pattern SEVERAL = Pattern.compile(";\\s*\\S");
+
   private final String sql;
   private final Function<Execution, Publisher<? extends Result>> executor;
   private final List<Consumer<Statement>> calls = new ArrayList<>();
@@ -39,37 +43,40 @@ final class RecordedStatement implements Statement {
 
   @Override
   public Statement bind(int index, Object value) {
-    required("value", value);
+    Settings.required("value", value);
     bound = true;
     return recorded(s -> s.bind(index, value));
   }
 
   @Override
   public Statement bind(String name, Object value) {
-    required("name", name);
-    required("value", value);
+    Settings.required("name", name);
+    Settings.required("value", value);
     bound = true;
     return recorded(s -> s.bind(name, value));
   }
 
   @Override
   public Statement bindNull(int index, Class<?> type) {
-    required("type", type);
+    Settings.required("type", type);
     bound = true;
     return recorded(s -> s.bindNull(index, type));
   }
 
   @Override
   public Statement bindNull(String name, Class<?> type) {
-    required("name", name);
-    required("type", type);
+    Settings.required("name", name);
+    Settings.required("type", type);
     bound = true;
     return recorded(s -> s.bindNull(name, type));
   }
 
   @Override
   public Statement returnGeneratedValues(String... columns) {
-    return recorded(s -> s.returnGeneratedValues(columns));
+    Settings.required("columns", columns);
+    List.of(columns).forEach(column -> Settings.required("column", column));
+    String[] copy = columns.clone();
+    return recorded(s -> s.returnGeneratedValues(copy));
   }
 
   @Override
@@ -81,7 +88,7 @@ final class RecordedStatement implements Statement {
   @Override
   public Publisher<? extends Result> execute() {
     List<Consumer<Statement>> all = List.copyOf(calls);
-    boolean single = bindings == 1;
+    boolean single = bindings == 1 && !SEVERAL.matcher(sql).find();
     boolean sentLate = single && bound;
     boolean streamed = fetchSize > 0;
     return executor.apply(
@@ -108,12 +115,5 @@ final class RecordedStatement implements Statement {
             return streamed;
           }
         });
-  }
-
-  /** As the SPI asks: at the call, not when it is made again. */
-  private static void required(String what, Object value) {
-    if (value == null) {
-      throw new IllegalArgumentException(what + ": null (expected: a value; for NULL bindNull)");
-    }
   }
 }

@@ -1,7 +1,6 @@
 package dev.timebound.pg;
 
 import dev.timebound.deadline.Deadline;
-import dev.timebound.deadline.Deadlines;
 import io.r2dbc.spi.Batch;
 import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.ConnectionMetadata;
@@ -11,6 +10,8 @@ import io.r2dbc.spi.Statement;
 import io.r2dbc.spi.TransactionDefinition;
 import io.r2dbc.spi.ValidationDepth;
 import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -34,8 +35,11 @@ final class RoutedConnection implements Connection {
   /** The session is somebody else's to bound and to end. */
   private final boolean given;
 
-  /** The read-only transaction under way, or the one that plain statements run in. */
+  /** The read-only transaction under way. */
   private volatile @Nullable ReadSession session;
+
+  /** Reads without a transaction, each in a session of its own, until their results have ended. */
+  private final Set<ReadSession> plain = ConcurrentHashMap.newKeySet();
 
   private volatile @Nullable WriterSession writer;
   private volatile boolean closed;
@@ -56,33 +60,34 @@ final class RoutedConnection implements Connection {
 
   @Override
   public Publisher<Void> beginTransaction() {
-    return Mono.defer(
-        () -> {
-          if (given) {
-            throw inTransaction();
-          }
-          return write().begin(null);
-        });
+    return Mono.defer(() -> beginning().begin(null, Deadline.none()));
   }
 
   @Override
   public Publisher<Void> beginTransaction(TransactionDefinition definition) {
+    Settings.required("definition", definition);
     return Mono.deferContextual(
         context -> {
-          if (given) {
-            throw inTransaction();
+          if (readOnly(definition)) {
+            beginning();
+            session = session(context, ReadOnlyRouting.options(context), definition);
+            return Mono.empty();
           }
-          endSession(true);
-          if (!readOnly(definition)) {
-            return write().begin(definition);
-          }
-          session = session(context, ReadOnlyRouting.options(context), definition);
-          return Mono.empty();
+          return beginning().begin(definition, bound(Deadline.none(), definition));
         });
   }
 
-  private static IllegalStateException inTransaction() {
-    return new IllegalStateException("beginTransaction: a read is in its transaction already");
+  /** A second one would be none, and its caller believes it is. */
+  private WriterSession beginning() {
+    if (given) {
+      throw new IllegalStateException("beginTransaction: a read is in its transaction already");
+    }
+    WriterSession w = write();
+    if (!isAutoCommit()) {
+      throw new IllegalStateException(
+          "beginTransaction: a transaction is under way (expected: none)");
+    }
+    return w;
   }
 
   /** A standby has no SERIALIZABLE: such a transaction is the writer's, read-only or not. */
@@ -92,21 +97,28 @@ final class RoutedConnection implements Connection {
             definition.getAttribute(TransactionDefinition.ISOLATION_LEVEL));
   }
 
+  /** What Spring makes of {@code @Transactional(timeout = …)}, within the deadline. (PG-13) */
+  private Deadline bound(Deadline deadline, TransactionDefinition definition) {
+    Duration timeout = definition.getAttribute(TransactionDefinition.LOCK_WAIT_TIMEOUT);
+    if (timeout == null || timeout.isZero() || timeout.isNegative()) {
+      return deadline;
+    }
+    return deadline.isNone()
+        ? Deadline.after(timeout, router.settings().scheduler())
+        : deadline.within(timeout);
+  }
+
   private ReadSession session(
       ContextView context,
       @Nullable ReadOptions options,
       @Nullable TransactionDefinition definition) {
-    Duration timeout =
-        definition == null
-            ? null
-            : definition.getAttribute(TransactionDefinition.LOCK_WAIT_TIMEOUT);
     Deadline deadline = router.deadline(context);
     ReadOptions asked = options == null ? ReadOptions.defaults() : options;
     return new ReadSession(
         router,
         asked,
         asked.fence().and(ReadYourWrites.fence(context)),
-        timeout == null ? deadline : deadline.within(timeout),
+        definition == null ? deadline : bound(deadline, definition),
         null);
   }
 
@@ -114,8 +126,8 @@ final class RoutedConnection implements Connection {
   public Publisher<Void> commitTransaction() {
     return Mono.defer(
         () -> {
+          WriterSession w = open();
           // a read-only transaction has nothing to commit: its caller does not wait for its end
-          WriterSession w = writer;
           return endSession(true) || w == null ? Mono.empty() : w.commit();
         });
   }
@@ -124,6 +136,7 @@ final class RoutedConnection implements Connection {
   public Publisher<Void> rollbackTransaction() {
     return Mono.defer(
         () -> {
+          // after close() too, which has rolled back: a framework that was cancelled may come late
           WriterSession w = writer;
           return endSession(false) || w == null ? Mono.empty() : w.rollback();
         });
@@ -148,6 +161,7 @@ final class RoutedConnection implements Connection {
         () -> {
           closed = true;
           endSession(false);
+          plain.forEach(read -> read.end(false));
           WriterSession w = writer;
           writer = null;
           return w == null ? Mono.empty() : w.close();
@@ -158,6 +172,7 @@ final class RoutedConnection implements Connection {
 
   @Override
   public Statement createStatement(String sql) {
+    Settings.required("sql", sql);
     return new RecordedStatement(sql, what -> execute(what, sql));
   }
 
@@ -167,9 +182,8 @@ final class RoutedConnection implements Connection {
   }
 
   private Flux<Result> execute(Execution what, String sql) {
-    // what Spring's enforceReadOnly sends first: it is read-only anyway, and must not be the
-    // proof's
-    // companion
+    // what Spring's enforceReadOnly sends first: the transaction is read-only anyway, and the
+    // statement would take the place behind the proof
     return Flux.defer(
         () ->
             session != null && SET_READ_ONLY.matcher(sql).matches() ? Flux.empty() : execute(what));
@@ -178,33 +192,33 @@ final class RoutedConnection implements Connection {
   private Flux<Result> execute(Execution what) {
     return Flux.deferContextual(
         context -> {
-          if (closed) {
-            return Flux.error(new IllegalStateException("connection: closed (expected: open)"));
-          }
+          WriterSession w = open();
           ReadSession s = session;
-          WriterSession w = writer;
-          ReadOptions routed = ReadOnlyRouting.options(context);
-          if (s == null && routed != null && (w == null || !w.inTransaction())) {
-            s = session(context, routed, null);
-            session = s;
+          if (s != null) {
+            return given ? s.execute(what) : new BoundedRead(s, null).execute(what);
           }
-          if (s == null) {
+          ReadOptions routed = ReadOnlyRouting.options(context);
+          if (routed == null || w != null && w.inTransaction()) {
             return write().execute(what);
           }
-          return given ? s.execute(what) : bounded(s, s.execute(what));
+          ReadSession read = session(context, routed, null);
+          plain.add(read);
+          return new BoundedRead(read, () -> plain.remove(read)).execute(what);
         });
   }
 
-  /** Nobody else does it: the read has no operator of ours around it. (PG-13) */
-  private static Flux<Result> bounded(ReadSession session, Flux<Result> results) {
-    Flux<Result> bounded =
-        Flux.from(Deadlines.<Result>of(session.deadline(), "pg.read").apply(results));
-    return bounded.map(result -> new BoundedResult(result, session));
+  /** Null where it has none yet. */
+  private @Nullable WriterSession open() {
+    if (closed) {
+      throw new IllegalStateException("connection: closed (expected: open)");
+    }
+    return writer;
   }
 
+  /** One that is over is replaced, but for one whose transaction its caller has yet to end. */
   private WriterSession write() {
-    WriterSession w = writer;
-    if (w == null) {
+    WriterSession w = open();
+    if (w == null || w.isOver() && !w.inTransaction()) {
       w = new WriterSession(router);
       writer = w;
     }
@@ -215,29 +229,44 @@ final class RoutedConnection implements Connection {
 
   @Override
   public Publisher<Void> createSavepoint(String name) {
-    return savepoint("SAVEPOINT ", name, c -> c.createSavepoint(name));
+    return savepoint("SAVEPOINT ", name, w -> w.createSavepoint(name));
   }
 
   @Override
   public Publisher<Void> releaseSavepoint(String name) {
-    return savepoint("RELEASE SAVEPOINT ", name, c -> c.releaseSavepoint(name));
+    return inTransaction(
+        savepoint("RELEASE SAVEPOINT ", name, w -> w.on(c -> c.releaseSavepoint(name))));
   }
 
   @Override
   public Publisher<Void> rollbackTransactionToSavepoint(String name) {
-    return savepoint("ROLLBACK TO SAVEPOINT ", name, c -> c.rollbackTransactionToSavepoint(name));
+    return inTransaction(
+        savepoint(
+            "ROLLBACK TO SAVEPOINT ",
+            name,
+            w -> w.on(c -> c.rollbackTransactionToSavepoint(name))));
+  }
+
+  /** Nothing, as the driver does, where there is none: a framework cleans up more than once. */
+  private Mono<Void> inTransaction(Mono<Void> call) {
+    return Mono.defer(
+        () -> {
+          WriterSession w = writer;
+          boolean over = closed || isAutoCommit() || session == null && w != null && w.isOver();
+          return over ? Mono.empty() : call;
+        });
   }
 
   /** As a statement of the session's: the driver's own calls look at a status not there yet. */
   private Mono<Void> savepoint(
-      String verb, String name, Function<Connection, Publisher<Void>> onWriter) {
-    if (!SAVEPOINT.matcher(name).matches()) {
+      String verb, String name, Function<WriterSession, Mono<Void>> onWriter) {
+    if (!SAVEPOINT.matcher(Settings.required("savepoint", name)).matches()) {
       throw Settings.refused("savepoint", "'" + name + "'", "an identifier");
     }
     return Mono.defer(
         () ->
             session == null
-                ? write().on(onWriter)
+                ? onWriter.apply(write())
                 : Flux.from(createStatement(verb + name).execute())
                     .concatMap(Result::getRowsUpdated)
                     .then());
@@ -252,7 +281,13 @@ final class RoutedConnection implements Connection {
   @Override
   public Publisher<Void> setAutoCommit(boolean autoCommit) {
     return Mono.defer(
-        () -> autoCommit == isAutoCommit() ? Mono.empty() : write().autoCommit(autoCommit));
+        () -> {
+          open();
+          if (autoCommit == isAutoCommit()) {
+            return Mono.empty();
+          }
+          return Mono.from(autoCommit ? commitTransaction() : beginTransaction());
+        });
   }
 
   @Override
@@ -264,17 +299,28 @@ final class RoutedConnection implements Connection {
     return w == null ? IsolationLevel.READ_COMMITTED : w.isolationLevel();
   }
 
+  /** A read-only transaction has REPEATABLE READ, which is all that the weaker ones ask for. */
   @Override
   public Publisher<Void> setTransactionIsolationLevel(IsolationLevel level) {
+    Settings.required("isolationLevel", level);
     return Mono.defer(
-        () ->
-            session != null || level.equals(getTransactionIsolationLevel())
+        () -> {
+          if (session == null) {
+            return level.equals(getTransactionIsolationLevel())
                 ? Mono.empty()
-                : write().on(c -> c.setTransactionIsolationLevel(level)));
+                : write().on(c -> c.setTransactionIsolationLevel(level));
+          }
+          return IsolationLevel.SERIALIZABLE.equals(level)
+              ? Mono.error(
+                  Settings.refused("isolationLevel", level.asSql(), "at most REPEATABLE READ"))
+              : Mono.empty();
+        });
   }
 
+  /** Of a read-only transaction nothing is locked. */
   @Override
   public Publisher<Void> setLockWaitTimeout(Duration timeout) {
+    Settings.required("timeout", timeout);
     return Mono.defer(
         () -> session != null ? Mono.empty() : write().on(c -> c.setLockWaitTimeout(timeout)));
   }
@@ -282,16 +328,18 @@ final class RoutedConnection implements Connection {
   /** Of a read-only transaction: its deadline rules. (PG-13) */
   @Override
   public Publisher<Void> setStatementTimeout(Duration timeout) {
+    Settings.required("timeout", timeout);
     return Mono.defer(
         () -> session != null ? Mono.empty() : write().on(c -> c.setStatementTimeout(timeout)));
   }
 
   @Override
   public Publisher<Boolean> validate(ValidationDepth depth) {
+    Settings.required("depth", depth);
     return Mono.defer(
         () -> {
           WriterSession w = writer;
-          return closed || w == null ? Mono.just(!closed) : w.validate(depth);
+          return closed || w == null || w.isOver() ? Mono.just(!closed) : w.validate(depth);
         });
   }
 

@@ -8,6 +8,7 @@ import dev.timebound.health.HealthGroup;
 import io.r2dbc.spi.Connection;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import reactor.core.publisher.Flux;
@@ -77,9 +78,16 @@ final class Router {
   }
 
   /** An error where the writer is a standby. (PG-14a) */
-  Mono<Void> writerRole(Connection c) {
+  static Mono<Void> writerRole(Connection c, @Nullable Throwable cause) {
     return Proof.answer(c, "SELECT pg_is_in_recovery()")
-        .flatMap(standby -> standby ? Mono.error(new WriterRoleException(null)) : Mono.empty());
+        .flatMap(standby -> standby ? Mono.error(new WriterRoleException(cause)) : Mono.empty());
+  }
+
+  /** An error of the writer's: told as its role's where the writer is a standby. (PG-14a) */
+  static <T> Mono<T> writerFailed(Connection c, Throwable e) {
+    return writerRole(c, e)
+        .onErrorMap(other -> other instanceof WriterRoleException ? other : e)
+        .then(Mono.error(e));
   }
 
   /**

@@ -1,6 +1,7 @@
 package dev.timebound.pg;
 
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 
 /** Validation with one form of message: setting, value, expectation. */
 final class Settings {
@@ -8,6 +9,14 @@ final class Settings {
 
   static IllegalArgumentException refused(String setting, Object value, String expected) {
     return new IllegalArgumentException(setting + ": " + value + " (expected: " + expected + ")");
+  }
+
+  /** As the SPI asks of its callers, who may not know of nullness. */
+  static <T> T required(String what, @Nullable T value) {
+    if (value == null) {
+      throw refused(what, "null", "a value");
+    }
+    return value;
   }
 
   static Duration positive(String setting, Duration value) {

@@ -5,6 +5,7 @@ import io.r2dbc.spi.R2dbcNonTransientResourceException;
 import io.r2dbc.spi.R2dbcTransientResourceException;
 import java.io.IOException;
 import org.jspecify.annotations.Nullable;
+import reactor.core.Exceptions;
 
 /** What an error of Postgres says: one table. (HE-2a, PG-11, PG-12) */
 final class SqlStates {
@@ -36,10 +37,11 @@ final class SqlStates {
     if (state != null && state.length() == 5) {
       return state.startsWith("08") || state.startsWith("57P") && !state.equals("57P04");
     }
-    return e instanceof R2dbcNonTransientResourceException
-        || e instanceof R2dbcTransientResourceException
-        || e instanceof IOException
-        || e.getCause() instanceof IOException;
+    Throwable own = Exceptions.unwrap(e);
+    return own instanceof R2dbcNonTransientResourceException
+        || own instanceof R2dbcTransientResourceException
+        || own instanceof IOException
+        || own.getCause() instanceof IOException;
   }
 
   /**
@@ -63,6 +65,7 @@ final class SqlStates {
   }
 
   private static @Nullable String state(Throwable e) {
-    return e instanceof R2dbcException r2dbc ? r2dbc.getSqlState() : null;
+    // what ends a connection ends its result too, and comes wrapped by Reactor there
+    return Exceptions.unwrap(e) instanceof R2dbcException r2dbc ? r2dbc.getSqlState() : null;
   }
 }

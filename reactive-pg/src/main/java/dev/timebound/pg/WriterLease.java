@@ -5,6 +5,7 @@ import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.Wrapped;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -46,21 +47,43 @@ final class WriterLease {
    * The same where a statement may still run: it is cancelled, and its connection not used again.
    */
   void cancelled() {
+    cancelled("ROLLBACK", c -> Mono.empty());
+  }
+
+  /**
+   * The same.
+   *
+   * @param check sent behind what runs; answered in time it shows that nothing does any more
+   * @param last to be done then, before the connection goes back; its errors are not told
+   */
+  void cancelled(String check, Function<Connection, Mono<Void>> last) {
     if (ended.compareAndSet(false, true)) {
-      bounded(Proof.rollback(connection), settings.cancelGrace())
-          .onErrorResume(
-              running -> {
-                PostgresqlConnection driver = driver();
-                return driver == null
-                    ? bounded(Proof.rollback(connection), settings.releaseTimeout())
-                        .onErrorResume(this::broken)
-                    : bounded(driver.cancelRequest(), settings.cancelTimeout())
-                        .onErrorResume(e -> Mono.empty())
-                        .then(broken(running));
-              })
+      bounded(Proof.sent(connection, check).then(), settings.cancelGrace())
+          .then(Mono.defer(() -> atRest(last)))
+          .onErrorResume(this::cancel)
           .then(Mono.defer(this::close))
           .subscribe(null, e -> log.warn("a writer connection could not be closed", e));
     }
+  }
+
+  private Mono<Void> atRest(Function<Connection, Mono<Void>> last) {
+    // a statement may have begun a transaction by its text
+    Mono<Void> rollback =
+        connection.isAutoCommit()
+            ? Mono.empty()
+            : bounded(Proof.rollback(connection), settings.releaseTimeout());
+    return rollback
+        .then(bounded(Mono.defer(() -> last.apply(connection)), settings.releaseTimeout()))
+        .onErrorResume(this::broken);
+  }
+
+  private Mono<Void> cancel(Throwable running) {
+    PostgresqlConnection driver = driver();
+    return driver == null
+        ? bounded(Proof.rollback(connection), settings.releaseTimeout()).onErrorResume(this::broken)
+        : bounded(driver.cancelRequest(), settings.cancelTimeout())
+            .onErrorResume(e -> Mono.empty())
+            .then(broken(running));
   }
 
   /** Closes the session itself: the pool around it finds it dead and replaces it. */
