@@ -59,7 +59,7 @@ class RoutedReadTest {
 
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
-  @DisplayName("PG-10 in one round trip to the answer, and one more after it")
+  @DisplayName("PG-10 PG-3 in one round trip to the answer, and one more after it")
   void oneTrip(boolean withParameter) {
     String sql = withParameter ? "SELECT $1::int" : "SELECT 7";
     Object[] arguments = withParameter ? new Object[] {7} : new Object[0];
