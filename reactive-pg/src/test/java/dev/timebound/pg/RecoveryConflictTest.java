@@ -70,18 +70,22 @@ class RecoveryConflictTest {
   }
 
   @ParameterizedTest(name = "of a statement {0}")
-  @ValueSource(strings = {"without parameters", "with one"})
+  @ValueSource(strings = {"without parameters", "with one", "fetched in portions"})
   @DisplayName("PG-12 before any row is repeated on the writer")
   void beforeAnyRow(String which) {
     String count =
         "SELECT count(*) FROM contested, LATERAL (SELECT CASE WHEN pg_is_in_recovery()"
             + " THEN pg_sleep(0.1 + n * 0) END) AS slow";
-    Mono<String> read =
-        routed
-            .db
-            .readMono(
-                which.startsWith("with one") ? rows(count + " WHERE n >= $1", 0) : rows(count))
-            .cache();
+    Function<Connection, Publisher<String>> rows =
+        switch (which) {
+          case "with one" -> rows(count + " WHERE n >= $1", 0);
+          case "fetched in portions" ->
+              c ->
+                  Flux.from(c.createStatement(count).fetchSize(10).execute())
+                      .concatMap(r -> r.map((row, metadata) -> String.valueOf(row.get(0))));
+          default -> rows(count);
+        };
+    Mono<String> read = routed.db.readMono(rows).cache();
     read.subscribe();
     eventually(
         () ->
