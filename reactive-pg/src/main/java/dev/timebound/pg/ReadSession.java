@@ -98,7 +98,7 @@ final class ReadSession {
       mayRun = running.get() > 0;
       why = reason;
     }
-    bound.tryEmitError(new IllegalStateException("the read-only transaction has ended"));
+    refuseLater("the read-only transaction has ended");
     if (c != null) {
       if (inProof) {
         c.drop(CloseReason.OPEN_TRANSACTION);
@@ -156,7 +156,14 @@ final class ReadSession {
   }
 
   void givenUp() {
-    bound.tryEmitError(new IllegalStateException(GIVEN_UP));
+    refuseLater(GIVEN_UP);
+  }
+
+  /** Where it is bound nobody waits, and an exception for nobody costs more than the read does. */
+  private void refuseLater(String why) {
+    if (connection == null) {
+      bound.tryEmitError(new IllegalStateException(why));
+    }
   }
 
   private Flux<Result> onReader(Execution what) {

@@ -171,7 +171,7 @@ class RoutedHealthTest {
           () ->
               assertThat(meters.find("timebound.pg.pool.idle").gauges())
                   .hasSize(2)
-                  .allMatch(g -> g.value() > 0));
+                  .allMatch(g -> g.value() == 2));
       Mono<List<String>> atOnce =
           Flux.range(0, 4)
               .flatMap(i -> two.read(rows("SELECT pg_is_in_recovery() FROM pg_sleep(0.3)")), 4)
