@@ -69,9 +69,11 @@ class RoutedHealthTest {
     eventually(() -> assertThat(routed.routes()).contains("writer reader_quarantined: "));
     routed.reader.heal();
     eventually(() -> assertThat(routed.read(WHERE)).containsExactly("true"));
-    assertThat(changes)
-        .containsExactly(
-            "HEALTHY -> QUARANTINED FAILURES", "QUARANTINED -> HEALTHY PROBE_ANSWERED");
+    eventually(
+        () ->
+            assertThat(changes)
+                .containsExactly(
+                    "HEALTHY -> QUARANTINED FAILURES", "QUARANTINED -> HEALTHY PROBE_ANSWERED"));
   }
 
   @Test

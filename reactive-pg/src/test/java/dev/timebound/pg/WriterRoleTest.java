@@ -72,6 +72,15 @@ class WriterRoleTest {
           .isInstanceOf(WriterRoleException.class)
           .hasMessageContaining("it is a standby now")
           .hasCauseInstanceOf(R2dbcException.class);
+      assertThatThrownBy(
+              () ->
+                  Flux.usingWhen(
+                          factory.create(),
+                          c ->
+                              Mono.from(c.beginTransaction()).thenMany(Routed.rows(WHERE).apply(c)),
+                          Connection::close)
+                      .blockLast(Routed.BOUND))
+          .isInstanceOf(WriterRoleException.class);
       assertThat(
               client
                   .sql("SELECT 'a plain read'")
