@@ -5,6 +5,9 @@ import java.util.Objects;
 
 /** Validation with one form of message: setting, value, expectation. */
 final class Settings {
+  /** 100 years, as with deadlines. */
+  private static final Duration LONGEST = Duration.ofDays(36_500);
+
   private Settings() {}
 
   static IllegalArgumentException refused(String setting, Object value, String expected) {
@@ -16,7 +19,12 @@ final class Settings {
     if (value.isZero() || value.isNegative()) {
       throw refused(setting, value, "> 0");
     }
-    return value;
+    return bounded(value);
+  }
+
+  /** Any length may be given; one that never passes in any case is cut, so that timers can tell it. */
+  private static Duration bounded(Duration value) {
+    return value.compareTo(LONGEST) > 0 ? LONGEST : value;
   }
 
   static Duration atLeast(String setting, Duration value, Duration least) {
@@ -24,7 +32,7 @@ final class Settings {
     if (value.compareTo(least) < 0) {
       throw refused(setting, value, ">= " + least);
     }
-    return value;
+    return bounded(value);
   }
 
   static int atLeast(String setting, int value, int least) {

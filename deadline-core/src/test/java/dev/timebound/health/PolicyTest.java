@@ -7,9 +7,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import reactor.core.publisher.Mono;
+import reactor.test.scheduler.VirtualTimeScheduler;
 
 class PolicyTest {
   @Test
@@ -64,6 +69,43 @@ class PolicyTest {
     refused(
         () -> HealthPolicy.loadOnly().confirmedByProbe(ofSeconds(5)).build(),
         "confirmedByProbe: PT5S (expected: not with loadOnly)");
+  }
+
+  @Test
+  @DisplayName("times of any length are taken, and the probe still goes out")
+  void longTimes() {
+    Duration forEver = Duration.ofSeconds(Long.MAX_VALUE);
+    AtomicInteger probes = new AtomicInteger();
+    Member member =
+        new Member() {
+          @Override
+          public String name() {
+            return "m";
+          }
+
+          @Override
+          public Mono<ProbeAnswer> probe() {
+            probes.incrementAndGet();
+            return Mono.never();
+          }
+        };
+    VirtualTimeScheduler time = VirtualTimeScheduler.create();
+    try (HealthEngine engine = HealthEngine.builder().scheduler(time).build()) {
+      HealthGroup<Member> group =
+          engine.group(
+              "g",
+              HealthPolicy.consecutiveFailures(1)
+                  .confirmedByProbe(forEver)
+                  .prepareLimit(forEver)
+                  .probeInterval(forEver, forEver)
+                  .penalty(1, forEver)
+                  .build());
+      group.add(member);
+      Objects.requireNonNull(group.pick(m -> false, null)).failed(FailureKind.CONNECTION, null);
+      time.advanceTimeBy(ofSeconds(1));
+      assertThat(probes).hasValue(1);
+    }
+    time.dispose();
   }
 
   @Test

@@ -16,6 +16,7 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -68,6 +69,10 @@ public final class ChannelPool extends Channel implements AutoCloseable {
   private final AtomicInteger peak = new AtomicInteger();
   private final AtomicLong quarantinedCalls = new AtomicLong();
   private final AtomicBoolean closed = new AtomicBoolean();
+
+  /** What the close shut down; null before it. */
+  private volatile @Nullable List<ManagedChannel> atClose;
+
   private final Disposable.Composite background = Disposables.composite();
 
   ChannelPool(ChannelPoolBuilder builder) {
@@ -85,7 +90,30 @@ public final class ChannelPool extends Channel implements AutoCloseable {
     HealthEngine given = builder.engine();
     this.ownsEngine = given == null;
     this.engine = given != null ? given : ownEngine(builder.meters());
-    this.group = engine.group(settings.name(), settings.healthPolicy());
+    MeterRegistry meters = builder.meters();
+    HealthGroup<PooledChannel> made = null;
+    try {
+      made = engine.group(settings.name(), settings.healthPolicy());
+      this.group = made;
+      this.authority = open();
+      if (settings.resizing()) {
+        long interval = settings.resizeInterval().toNanos();
+        background.add(
+            settings
+                .scheduler()
+                .schedulePeriodically(this::resize, interval, interval, TimeUnit.NANOSECONDS));
+      }
+      this.removeMeters = meters == null ? () -> {} : PoolMeters.bind(this, meters);
+    } catch (Throwable e) {
+      background.dispose();
+      live.values().forEach(member -> member.channel().shutdownNow());
+      leaveEngine(made);
+      throw e;
+    }
+  }
+
+  /** The channels of the start; the authority they go to. */
+  private String open() {
     String firstAuthority = "";
     for (int i = 0; i < settings.initialChannels(); i++) {
       PooledChannel member = create();
@@ -93,16 +121,7 @@ public final class ChannelPool extends Channel implements AutoCloseable {
       group.add(member);
     }
     background.add(warm().subscribe());
-    this.authority = firstAuthority;
-    if (settings.resizing()) {
-      long interval = settings.resizeInterval().toNanos();
-      background.add(
-          settings
-              .scheduler()
-              .schedulePeriodically(this::resize, interval, interval, TimeUnit.NANOSECONDS));
-    }
-    MeterRegistry meters = builder.meters();
-    this.removeMeters = meters == null ? () -> {} : PoolMeters.bind(this, meters);
+    return firstAuthority;
   }
 
   /**
@@ -169,11 +188,19 @@ public final class ChannelPool extends Channel implements AutoCloseable {
     }
     background.dispose();
     removeMeters.run();
-    for (PooledChannel member : live.values()) {
+    List<PooledChannel> members = List.copyOf(live.values());
+    for (PooledChannel member : members) {
       drop(member);
       member.channel().shutdownNow();
     }
-    engine.remove(group);
+    atClose = members.stream().map(PooledChannel::channel).toList();
+    leaveEngine(group);
+  }
+
+  private void leaveEngine(@Nullable HealthGroup<PooledChannel> left) {
+    if (left != null) {
+      engine.remove(left);
+    }
     if (ownsEngine) {
       engine.close();
     }
@@ -181,7 +208,8 @@ public final class ChannelPool extends Channel implements AutoCloseable {
 
   /** Whether the pool is closed and every connection of it is gone. */
   public boolean isTerminated() {
-    return closed.get() && live.values().stream().allMatch(m -> m.channel().isTerminated());
+    List<ManagedChannel> last = atClose;
+    return last != null && last.stream().allMatch(ManagedChannel::isTerminated);
   }
 
   private HealthEngine ownEngine(@Nullable MeterRegistry meters) {
@@ -273,7 +301,8 @@ public final class ChannelPool extends Channel implements AutoCloseable {
   private PooledChannel create() {
     String name = settings.name() + "-" + sequence.incrementAndGet();
     ConnectionWatch watch = new ConnectionWatch();
-    PooledChannel member = new PooledChannel(name, channels.apply(watch), probe, watch);
+    ManagedChannel channel = Objects.requireNonNull(channels.apply(watch), "channels gave null");
+    PooledChannel member = new PooledChannel(name, channel, probe, watch);
     live.put(name, member);
     return member;
   }

@@ -20,6 +20,9 @@ public final class ChannelPoolBuilder {
   /** The engine looks no closer. */
   private static final Duration SHORTEST = Duration.ofMillis(10);
 
+  /** 100 years, as with deadlines. */
+  private static final Duration LONGEST = Duration.ofDays(36_500);
+
   private final Function<? super ConnectionWatch, ? extends ManagedChannel> channels;
   private final ChannelProbe probe;
   private String name = "grpc";
@@ -152,8 +155,8 @@ public final class ChannelPoolBuilder {
     if (max.compareTo(first) < 0) {
       throw invalid("maxProbeInterval", max, ">= probeInterval " + first);
     }
-    this.probeInterval = first;
-    this.maxProbeInterval = max;
+    this.probeInterval = bounded(first);
+    this.maxProbeInterval = bounded(max);
     return this;
   }
 
@@ -302,7 +305,7 @@ public final class ChannelPoolBuilder {
     if (value.compareTo(least) < 0) {
       throw invalid(setting, value, ">= " + least);
     }
-    return value;
+    return bounded(value);
   }
 
   private static Duration positive(String setting, Duration value) {
@@ -310,7 +313,12 @@ public final class ChannelPoolBuilder {
     if (value.isZero() || value.isNegative()) {
       throw invalid(setting, value, "> 0");
     }
-    return value;
+    return bounded(value);
+  }
+
+  /** Any length may be given; one that never passes in any case is cut, so that timers can tell it. */
+  private static Duration bounded(Duration value) {
+    return value.compareTo(LONGEST) > 0 ? LONGEST : value;
   }
 
   private static IllegalArgumentException invalid(String setting, Object value, String expected) {

@@ -7,6 +7,7 @@ import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
 import dev.timebound.grpc.PoolFixture.TestCall;
+import dev.timebound.health.HealthEngine;
 import dev.timebound.health.MemberStatus;
 import io.grpc.CallOptions;
 import io.grpc.ClientCall;
@@ -142,6 +143,17 @@ class ChannelPoolTest {
       assertThatThrownBy(() -> call.start(listener(new ArrayList<>()), new Metadata()))
           .hasMessage("broken");
       assertThat(fixture.pool.inFlight()).isZero();
+    }
+
+    @Test
+    @DisplayName("a closed pool is terminated when its connections are gone, not before")
+    void terminated() {
+      fixture.fakes.get(1).connected = true;
+      assertThat(fixture.pool.isTerminated()).isFalse();
+      fixture.pool.close();
+      assertThat(fixture.pool.isTerminated()).isFalse();
+      fixture.fakes.get(1).connected = false;
+      assertThat(fixture.pool.isTerminated()).isTrue();
     }
 
     @Test
@@ -505,6 +517,68 @@ class ChannelPoolTest {
       assertThat(fixture.probes.sent).isEmpty();
       assertThat(stalled.closed).isNull();
       assertThat(fixture.pool.channels()).hasSize(10);
+    }
+  }
+
+  @Nested
+  class Built {
+    private static final Duration FOR_EVER = Duration.ofSeconds(Long.MAX_VALUE);
+
+    @Test
+    @DisplayName("a pool whose channels cannot all be made leaves no channel, no meter and no group")
+    void factoryThrows() {
+      SimpleMeterRegistry registry = new SimpleMeterRegistry();
+      try (HealthEngine engine = HealthEngine.builder().meters(registry).build()) {
+        List<FakeChannel> made = new ArrayList<>();
+        ChannelPoolBuilder broken =
+            ChannelPool.builder(
+                    watch -> {
+                      if (made.size() == 2) {
+                        throw new IllegalStateException("no third");
+                      }
+                      made.add(new FakeChannel());
+                      return made.get(made.size() - 1);
+                    },
+                    fixture.probes)
+                .fixedChannels(3)
+                .health(engine);
+        assertThatThrownBy(broken::build).hasMessage("no third");
+        assertThat(made).hasSize(2).allMatch(FakeChannel::isShutdown);
+        assertThat(engine.groups()).isEmpty();
+        assertThat(registry.getMeters()).isEmpty();
+        made.clear();
+        broken.fixedChannels(2).build().close();
+      }
+    }
+
+    @Test
+    @DisplayName("a factory that gives null is refused")
+    @SuppressWarnings("NullAway")
+    void factoryGivesNull() {
+      ChannelPoolBuilder broken = ChannelPool.builder(watch -> null, fixture.probes);
+      assertThatThrownBy(broken::build).hasMessage("channels gave null");
+    }
+
+    @Test
+    @DisplayName("limits of any length are taken")
+    void longLimits() {
+      fixture.probes.answered();
+      PoolFixture.Probes probes = fixture.probes;
+      try (ChannelPool pool =
+          ChannelPool.builder(watch -> new FakeChannel(), probes)
+              .fixedChannels(2)
+              .resizing(true)
+              .resize(FOR_EVER, 1)
+              .warmTimeout(FOR_EVER)
+              .suspectAfter(FOR_EVER)
+              .probeTimeout(FOR_EVER)
+              .probeInterval(FOR_EVER, FOR_EVER)
+              .credentialsTimeout(FOR_EVER)
+              .penalty(1, FOR_EVER)
+              .build()) {
+        pool.warm().block(Duration.ofSeconds(10));
+        assertThat(pool.channels()).hasSize(2);
+      }
     }
   }
 

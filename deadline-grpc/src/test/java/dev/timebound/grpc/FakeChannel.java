@@ -38,6 +38,9 @@ final class FakeChannel extends ManagedChannel {
   volatile @Nullable RuntimeException startFails;
   volatile @Nullable RuntimeException newCallFails;
 
+  /** Its connection outlives the shutdown, for now. */
+  volatile boolean connected;
+
   /** A cancel is not told to the listener until the test closes the call. */
   volatile boolean closesLate;
 
@@ -78,7 +81,7 @@ final class FakeChannel extends ManagedChannel {
 
   @Override
   public boolean isTerminated() {
-    return shutdown && calls.stream().allMatch(call -> call.closed);
+    return shutdown && !connected && calls.stream().allMatch(call -> call.closed);
   }
 
   @Override

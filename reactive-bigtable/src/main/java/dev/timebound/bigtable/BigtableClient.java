@@ -92,8 +92,13 @@ public final class BigtableClient implements AutoCloseable {
                 new PingAndWarmProbe(settings, credentials, target.host(), this::attachHeaders))
             .name("bigtable")
             .classifier(BigtableStatuses::kind);
-    builder.configure(poolBuilder);
-    this.pool = poolBuilder.build();
+    try {
+      builder.configure(poolBuilder);
+      this.pool = poolBuilder.build();
+    } catch (Throwable e) {
+      loops.close(delivery::close);
+      throw e;
+    }
     BigtableMeters meters = BigtableMeters.of(builder.meters());
     BigtableObservations observations = BigtableObservations.of(builder.observations());
     this.reads =

@@ -29,6 +29,10 @@ public final class BigtableClientBuilder {
 
   private static final String SERVICE_HOST = "bigtable.googleapis.com";
   private static final int SERVICE_PORT = 443;
+
+  /** 100 years, as with deadlines. */
+  private static final Duration LONGEST = Duration.ofDays(36_500);
+
   private static final Duration SHORTEST_BACKOFF = Duration.ofMillis(1);
 
   private @Nullable String projectId;
@@ -141,8 +145,8 @@ public final class BigtableClientBuilder {
     if (max.compareTo(initial) < 0) {
       throw invalid("maxBackoff", max, ">= initialBackoff " + initial);
     }
-    this.initialBackoff = initial;
-    this.maxBackoff = max;
+    this.initialBackoff = bounded(initial);
+    this.maxBackoff = bounded(max);
     return this;
   }
 
@@ -346,7 +350,12 @@ public final class BigtableClientBuilder {
     if (value.isZero() || value.isNegative()) {
       throw invalid(setting, value, "> 0");
     }
-    return value;
+    return bounded(value);
+  }
+
+  /** Any length may be given; one that never passes in any case is cut, so that timers can tell it. */
+  private static Duration bounded(Duration value) {
+    return value.compareTo(LONGEST) > 0 ? LONGEST : value;
   }
 
   private static int positiveInt(String setting, long value) {

@@ -190,7 +190,7 @@ public final class Query {
 
     /** Adds the rows of a range. */
     public Builder range(RowRange range) {
-      ranges.add(range);
+      ranges.add(Objects.requireNonNull(range, "range"));
       return this;
     }
 

@@ -5,6 +5,9 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import reactor.core.Exceptions;
 import reactor.core.scheduler.Scheduler;
 
 /**
@@ -15,6 +18,8 @@ import reactor.core.scheduler.Scheduler;
  * most.
  */
 final class ReadWatch {
+  private static final Logger LOG = LoggerFactory.getLogger(ReadWatch.class);
+
   /** Ticks that make up the shorter of the limits. */
   static final int RESOLUTION = 10;
 
@@ -24,7 +29,10 @@ final class ReadWatch {
   private static final long LONGEST_TICK = TimeUnit.SECONDS.toNanos(1);
 
   interface Watched {
-    /** From the scheduler's thread; never two at a time. May not throw. */
+    /**
+     * From the scheduler's thread; never two at a time. What it throws (a subscriber's error, where
+     * rows are delivered on the thread that asks) is logged and stops nothing.
+     */
     void tick();
   }
 
@@ -67,7 +75,7 @@ final class ReadWatch {
 
   private void tick() {
     for (Watched read : watched) {
-      read.tick();
+      guarded(read);
     }
     if (watched.isEmpty()) {
       ticking.set(false);
@@ -77,5 +85,15 @@ final class ReadWatch {
       }
     }
     scheduler.schedule(this::tick, periodNanos, TimeUnit.NANOSECONDS);
+  }
+
+  /** The other reads' limits must not end with what one read's subscriber throws. */
+  private static void guarded(Watched read) {
+    try {
+      read.tick();
+    } catch (Throwable e) {
+      Exceptions.throwIfJvmFatal(e);
+      LOG.error("a read's subscriber threw while its limit was looked at", e);
+    }
   }
 }

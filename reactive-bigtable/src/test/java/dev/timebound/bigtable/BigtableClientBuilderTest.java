@@ -1,16 +1,21 @@
 package dev.timebound.bigtable;
 
+import static dev.timebound.bigtable.Eventually.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 import static org.assertj.core.api.Assertions.assertThatNullPointerException;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import ch.qos.logback.classic.Logger;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 import ch.qos.logback.core.read.ListAppender;
+import com.sun.management.UnixOperatingSystemMXBean;
 import dev.timebound.health.HealthEngine;
 import dev.timebound.test.Script;
 import dev.timebound.test.ScriptedBigtable;
+import java.lang.management.ManagementFactory;
+import java.lang.management.OperatingSystemMXBean;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.UnaryOperator;
@@ -89,6 +94,9 @@ class BigtableClientBuilderTest {
         .withMessage("maxBackoff");
     assertThatNullPointerException().isThrownBy(() -> builder().pool(null)).withMessage("pool");
     assertThatNullPointerException().isThrownBy(() -> Query.builder(null)).withMessage("tableId");
+    assertThatNullPointerException()
+        .isThrownBy(() -> Query.builder("t").range(null))
+        .withMessage("range");
   }
 
   @Test
@@ -112,6 +120,20 @@ class BigtableClientBuilderTest {
   }
 
   @Test
+  @DisplayName("a client that cannot be built leaves no file descriptor")
+  void refusedClientsLeaveNothing() {
+    OperatingSystemMXBean system = ManagementFactory.getOperatingSystemMXBean();
+    assumeTrue(system instanceof UnixOperatingSystemMXBean);
+    UnixOperatingSystemMXBean unix = (UnixOperatingSystemMXBean) system;
+    long before = unix.getOpenFileDescriptorCount();
+    for (int i = 0; i < 50; i++) {
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> builder().pool(pool -> pool.channels(1, 2, 3)).build("localhost:1"));
+    }
+    eventually(() -> assertThat(unix.getOpenFileDescriptorCount()).isLessThan(before + 50));
+  }
+
+  @Test
   @DisplayName("BT-40 the least and the largest window are taken")
   void windows() {
     builder().streamWindowBytes(1).endpoint("localhost", 1).plaintext(true).build("").close();
@@ -127,13 +149,20 @@ class BigtableClientBuilderTest {
   @DisplayName("limits of any length are taken")
   void longLimits() {
     Duration forEver = Duration.ofSeconds(Long.MAX_VALUE);
-    builder()
-        .gapTimeout(forEver)
-        .headersTimeout(forEver)
-        .endpoint("localhost", 1)
-        .plaintext(true)
-        .build("")
-        .close();
+    try (ScriptedBigtable server = ScriptedBigtable.start();
+        BigtableClient client =
+            builder()
+                .gapTimeout(forEver)
+                .headersTimeout(forEver)
+                .backoff(Duration.ofMillis(1), forEver)
+                .pool(pool -> pool.fixedChannels(1))
+                .endpoint("localhost", server.port())
+                .plaintext(true)
+                .build("")) {
+      server.readRows().always(Script.start().rows("a").ok());
+      assertThat(client.readRow("t", "a").block(Scripted.BOUND)).isNotNull();
+      client.pingAndWarm().block(Scripted.BOUND);
+    }
   }
 
   @Test

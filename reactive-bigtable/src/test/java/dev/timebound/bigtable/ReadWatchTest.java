@@ -71,6 +71,21 @@ class ReadWatchTest {
   }
 
   @Test
+  @DisplayName("BT-30 one read whose subscriber throws on the timer's thread takes no limit from others")
+  void throwing() {
+    ReadWatch watch = watch(Duration.ofSeconds(1));
+    AtomicInteger seen = new AtomicInteger();
+    ReadWatch.Watched broken =
+        () -> {
+          throw new IllegalStateException("the subscriber's");
+        };
+    watch.add(broken);
+    watch.add(seen::incrementAndGet);
+    pass(Duration.ofSeconds(1));
+    assertThat(seen).hasValue(10);
+  }
+
+  @Test
   @DisplayName("a limit is rounded up to whole ticks")
   void roundedUp() {
     ReadWatch watch = watch(Duration.ofSeconds(1));
