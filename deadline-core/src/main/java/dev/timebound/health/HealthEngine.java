@@ -86,7 +86,8 @@ public final class HealthEngine implements Disposable, AutoCloseable {
    * Every change from the moment of subscription on (HE-9); completes when the engine is closed.
    * Hot and multicast. Delivered on the engine's Scheduler, in order within a group; each listener
    * has a buffer of its own, of 256, and one too slow loses the oldest of what it has not taken. A
-   * listener that throws ends its own subscription and nothing else.
+   * listener that throws ends its own subscription and nothing else; one that blocks holds a thread
+   * of that Scheduler, so let it run elsewhere, by {@code publishOn}.
    */
   public Flux<HealthEvent> events() {
     return parts.telling().events();

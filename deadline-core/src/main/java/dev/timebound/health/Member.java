@@ -25,7 +25,8 @@ public interface Member {
   /**
    * Asks the backend whether this very member lives. Completes with the answer; an error counts as
    * {@link ProbeAnswer#CONNECTION_FAILED}. The engine bounds it in time and cancels it when the
-   * limit passes.
+   * limit passes. It is subscribed on the engine's Scheduler, from where the group's callbacks come
+   * too: work that blocks belongs elsewhere, by {@code subscribeOn}.
    */
   Mono<ProbeAnswer> probe();
 }

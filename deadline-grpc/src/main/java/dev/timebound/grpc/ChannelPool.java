@@ -1,5 +1,6 @@
 package dev.timebound.grpc;
 
+import dev.timebound.health.FailureKind;
 import dev.timebound.health.HealthEngine;
 import dev.timebound.health.HealthGroup;
 import dev.timebound.health.MemberHealth;
@@ -240,8 +241,14 @@ public final class ChannelPool extends Channel implements AutoCloseable {
     return settings.name();
   }
 
-  FailureClassifier classifier() {
-    return classifier;
+  /** By the pool's classifier; a call must end, so one that throws gives way to the standard. */
+  @Nullable FailureKind classify(EndedCall call) {
+    try {
+      return classifier.classify(call);
+    } catch (RuntimeException e) {
+      LOG.warn("{}: the classifier threw, the standard one stands in: {}", name(), call, e);
+      return FailureClassifier.standard().classify(call);
+    }
   }
 
   void callStarted() {

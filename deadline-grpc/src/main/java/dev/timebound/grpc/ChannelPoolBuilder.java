@@ -316,7 +316,9 @@ public final class ChannelPoolBuilder {
     return bounded(value);
   }
 
-  /** Any length may be given; one that never passes in any case is cut, so that timers can tell it. */
+  /**
+   * Any length may be given; one that never passes in any case is cut, so that timers can tell it.
+   */
   private static Duration bounded(Duration value) {
     return value.compareTo(LONGEST) > 0 ? LONGEST : value;
   }

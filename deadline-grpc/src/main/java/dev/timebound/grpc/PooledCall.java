@@ -219,14 +219,13 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
       }
       Deadline deadline = options.getDeadline();
       FailureKind kind =
-          pool.classifier()
-              .classify(
-                  new EndedCall(
-                      status,
-                      trailers,
-                      attempt.isSent(),
-                      answered,
-                      deadline != null && deadline.isExpired()));
+          pool.classify(
+              new EndedCall(
+                  status,
+                  trailers,
+                  attempt.isSent(),
+                  answered,
+                  deadline != null && deadline.isExpired()));
       end(kind == null ? c.cancelled() : c.failed(kind, status.asException()));
     }
   }

@@ -146,6 +146,24 @@ class ChannelPoolTest {
     }
 
     @Test
+    @DisplayName("BT-1 HE-2a a classifier that throws keeps no call from its end")
+    void classifierThrows() {
+      use(
+          new PoolFixture(
+              b ->
+                  b.fixedChannels(2)
+                      .classifier(
+                          call -> {
+                            throw new IllegalStateException("the classifier's");
+                          })));
+      TestCall call = fixture.call();
+      call.transport().close(Status.UNAVAILABLE);
+      assertThat(call.ended()).isEqualTo(Status.UNAVAILABLE);
+      assertThat(fixture.pool.inFlight()).isZero();
+      assertThat(fixture.health(call.channel()).penalty()).isEqualTo(25);
+    }
+
+    @Test
     @DisplayName("a closed pool is terminated when its connections are gone, not before")
     void terminated() {
       fixture.fakes.get(1).connected = true;
@@ -525,7 +543,8 @@ class ChannelPoolTest {
     private static final Duration FOR_EVER = Duration.ofSeconds(Long.MAX_VALUE);
 
     @Test
-    @DisplayName("a pool whose channels cannot all be made leaves no channel, no meter and no group")
+    @DisplayName(
+        "a pool whose channels cannot all be made leaves no channel, no meter and no group")
     void factoryThrows() {
       SimpleMeterRegistry registry = new SimpleMeterRegistry();
       try (HealthEngine engine = HealthEngine.builder().meters(registry).build()) {

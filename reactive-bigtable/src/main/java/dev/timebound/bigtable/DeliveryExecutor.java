@@ -3,9 +3,13 @@ package dev.timebound.bigtable;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
 import java.util.concurrent.ForkJoinWorkerThread;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Where rows are delivered: the user's executor, or one of the client's own with a bounded number
@@ -16,17 +20,14 @@ import org.jspecify.annotations.Nullable;
  * ThreadPoolExecutor's queue makes a loop wait for its workers.
  */
 final class DeliveryExecutor implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(BigtableClient.class);
   private static final long IDLE_SECONDS = 10;
 
   private final Executor executor;
-  private final @Nullable ForkJoinPool own;
+  private final ForkJoinPool own;
+  private final AtomicBoolean told = new AtomicBoolean();
 
   DeliveryExecutor(@Nullable Executor given) {
-    if (given != null) {
-      executor = given;
-      own = null;
-      return;
-    }
     int threads = Math.max(4, 2 * Runtime.getRuntime().availableProcessors());
     AtomicInteger sequence = new AtomicInteger();
     own =
@@ -46,7 +47,24 @@ final class DeliveryExecutor implements AutoCloseable {
             pool -> true,
             IDLE_SECONDS,
             TimeUnit.SECONDS);
-    executor = own;
+    executor = given == null ? own : task -> execute(given, task);
+  }
+
+  /**
+   * What the user's executor refuses (a full queue, a shutdown) runs on the client's own threads: a
+   * task that is lost is a read that never ends, and a channel whose task is refused is broken for
+   * good.
+   */
+  private void execute(Executor given, Runnable task) {
+    try {
+      given.execute(task);
+    } catch (RejectedExecutionException refused) {
+      if (told.compareAndSet(false, true)) {
+        LOG.warn(
+            "deliverOn's executor refuses tasks: they run on the client's own threads", refused);
+      }
+      own.execute(task);
+    }
   }
 
   Executor executor() {
@@ -59,8 +77,6 @@ final class DeliveryExecutor implements AutoCloseable {
    */
   @Override
   public void close() {
-    if (own != null) {
-      own.shutdown();
-    }
+    own.shutdown();
   }
 }

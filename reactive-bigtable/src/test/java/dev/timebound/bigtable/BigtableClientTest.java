@@ -26,6 +26,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.Executor;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.DisplayName;
@@ -33,6 +38,7 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Schedulers;
 
 class BigtableClientTest {
 
@@ -87,6 +93,47 @@ class BigtableClientTest {
                               .blockLast(GAP.multipliedBy(20)))
                       .isEqualTo("row"));
         }
+      }
+    }
+  }
+
+  @Nested
+  @DisplayName("an executor to deliver on that refuses")
+  class RefusingExecutor {
+    @Test
+    @DisplayName("costs no row, no read and no channel")
+    void refuses() {
+      ScriptedBigtable server = ScriptedBigtable.start();
+      AtomicInteger tasks = new AtomicInteger();
+      Executor busy =
+          task -> {
+            if (tasks.incrementAndGet() % 2 == 0) {
+              throw new RejectedExecutionException("full");
+            }
+            Schedulers.boundedElastic().schedule(task);
+          };
+      try (Scripted reads = Scripted.on(server, settings -> settings.deliverOn(busy))) {
+        server.readRows().always(Script.start().rows("a").rows("b").ok());
+        for (int i = 0; i < 20; i++) {
+          assertThat(reads.read().awaitComplete()).containsExactly("a", "b");
+        }
+      }
+    }
+
+    @Test
+    @DisplayName("shut down before the client is closed: the read under way still ends")
+    void shutDownFirst() {
+      ScriptedBigtable server = ScriptedBigtable.start();
+      ExecutorService executor = Executors.newSingleThreadExecutor();
+      try (Scripted reads =
+          Scripted.on(server, settings -> settings.deliverOn(executor).gapTimeout(HOUR))) {
+        server.readRows().always(Script.start().rows("a").silence());
+        Reader read = reads.read();
+        read.awaitRows(1);
+        executor.shutdown();
+        reads.client.close();
+        assertThat(Status.fromThrowable(read.awaitError()).getCode())
+            .isEqualTo(Status.Code.UNAVAILABLE);
       }
     }
   }

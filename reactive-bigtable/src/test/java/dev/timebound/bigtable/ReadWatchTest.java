@@ -71,7 +71,8 @@ class ReadWatchTest {
   }
 
   @Test
-  @DisplayName("BT-30 one read whose subscriber throws on the timer's thread takes no limit from others")
+  @DisplayName(
+      "BT-30 one read whose subscriber throws on the timer's thread takes no limit from others")
   void throwing() {
     ReadWatch watch = watch(Duration.ofSeconds(1));
     AtomicInteger seen = new AtomicInteger();
