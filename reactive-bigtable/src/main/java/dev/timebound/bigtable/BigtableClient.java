@@ -22,6 +22,9 @@ import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -70,6 +73,12 @@ public final class BigtableClient implements AutoCloseable {
   /** By what the request names: a table, or the instance. */
   private final ConcurrentHashMap<String, Channel> channels = new ConcurrentHashMap<>();
 
+  /** A connection that does not end holds the event loops for 10 s at most. */
+  private static final int CLOSE_LOOKS = 500;
+
+  private static final long CLOSE_LOOK_MILLIS = 20;
+
+  private final AtomicBoolean closed = new AtomicBoolean();
   private final DeliveryExecutor delivery;
   private final ConnectionLoops loops;
 
@@ -188,7 +197,27 @@ public final class BigtableClient implements AutoCloseable {
 
   @Override
   public void close() {
-    pool.close();
+    if (closed.compareAndSet(false, true)) {
+      pool.close();
+      closeLoops(CLOSE_LOOKS);
+    }
+  }
+
+  /**
+   * When the channels are gone. One that is closed while it connects goes on until it notices, and
+   * where its event loop had ended by then its calls would never be told of their end.
+   */
+  private void closeLoops(int looks) {
+    if (looks > 0 && !pool.isTerminated()) {
+      try {
+        settings
+            .scheduler()
+            .schedule(() -> closeLoops(looks - 1), CLOSE_LOOK_MILLIS, TimeUnit.MILLISECONDS);
+        return;
+      } catch (RejectedExecutionException disposed) {
+        // then at once
+      }
+    }
     loops.close(delivery::close);
   }
 

@@ -30,6 +30,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
@@ -94,6 +95,49 @@ class BigtableClientTest {
                       .isEqualTo("row"));
         }
       }
+    }
+  }
+
+  @Test
+  @DisplayName("BT-1 a client closed while it connects, on a busy machine: every read ends")
+  void closedWhileItConnects() throws InterruptedException {
+    AtomicBoolean busy = new AtomicBoolean(true);
+    List<Thread> burners = new ArrayList<>();
+    for (int i = 0; i < 12; i++) {
+      Thread burner = new Thread(() -> spinWhile(busy));
+      burner.start();
+      burners.add(burner);
+    }
+    try (ScriptedBigtable server = ScriptedBigtable.start()) {
+      server.readRows().always(Script.start().rows("a").ok());
+      for (int round = 0; round < 4; round++) {
+        BigtableClient client =
+            BigtableClient.builder()
+                .projectId("p")
+                .instanceId("i")
+                .endpoint("localhost", server.port())
+                .plaintext(true)
+                .build();
+        List<Mono<Boolean>> reads = new ArrayList<>();
+        for (int i = 0; i < 20; i++) {
+          reads.add(client.readRow("t", "a").hasElement().onErrorReturn(false).cache());
+        }
+        reads.forEach(Mono::subscribe);
+        client.close();
+        Mono.when(reads).block(Scripted.BOUND);
+        assertThat(client.pool().inFlight()).isZero();
+      }
+    } finally {
+      busy.set(false);
+      for (Thread burner : burners) {
+        burner.join();
+      }
+    }
+  }
+
+  private static void spinWhile(AtomicBoolean busy) {
+    while (busy.get()) {
+      Thread.onSpinWait();
     }
   }
 
