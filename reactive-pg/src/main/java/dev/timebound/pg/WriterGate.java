@@ -7,6 +7,7 @@ import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.ConnectionFactory;
 import java.util.function.Consumer;
 import reactor.core.publisher.Mono;
+import reactor.core.publisher.Sinks;
 import reactor.pool.InstrumentedPool;
 import reactor.pool.PoolBuilder;
 import reactor.pool.PooledRef;
@@ -46,18 +47,28 @@ final class WriterGate {
         Mono.usingWhen(
             spill.acquire(),
             place -> connect(place, taken),
-            // the lease gives it back
-            place -> Mono.empty(),
-            (place, e) -> place.release(),
-            PooledRef::release);
+            // from here on the connection's, when it comes, or its error's
+            place -> Mono.empty());
     return Mono.from(Deadlines.<WriterLease>of(deadline, "pg.writer").apply(lease))
         .onErrorMap(e -> unavailable(e, reason));
   }
 
+  /**
+   * Not to be cancelled: a pool may lose a connection that comes in that moment, and r2dbc-pool
+   * does. One that comes too late goes back at once, and its place with it.
+   */
   private Mono<WriterLease> connect(PooledRef<Object> place, Consumer<WriterLease> taken) {
-    return Mono.<Connection>from(writer.create())
+    Sinks.One<WriterLease> lease = Sinks.one();
+    Mono.defer(() -> Mono.<Connection>from(writer.create()))
         .map(c -> new WriterLease(c, () -> place.release().subscribe(), settings))
-        .doOnNext(taken);
+        .doOnNext(taken)
+        .subscribe(
+            lease::tryEmitValue,
+            e -> {
+              place.release().subscribe();
+              lease.tryEmitError(e);
+            });
+    return lease.asMono();
   }
 
   private Throwable unavailable(Throwable e, RouteReason reason) {

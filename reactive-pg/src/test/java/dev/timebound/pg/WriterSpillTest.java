@@ -10,11 +10,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresReplicaSetExtension;
+import io.r2dbc.spi.Connection;
+import io.r2dbc.spi.ConnectionFactory;
+import io.r2dbc.spi.ConnectionFactoryMetadata;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.reactivestreams.Publisher;
 import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
@@ -100,5 +104,36 @@ class WriterSpillTest {
     reads.dispose();
     eventually(() -> assertThat(running()).isZero());
     assertThat(routed.read("SELECT 1")).containsExactly("1");
+  }
+
+  @Test
+  @DisplayName(
+      "PG-32 a connection that comes after its read has left goes back, and its place with it")
+  void tooLate() {
+    Duration late = ofMillis(600);
+    ConnectionFactory slow =
+        new ConnectionFactory() {
+          @Override
+          public Publisher<? extends Connection> create() {
+            // as a pool that loses what comes in the moment of a cancel
+            return routed.writerPool.create().delayElement(late);
+          }
+
+          @Override
+          public ConnectionFactoryMetadata getMetadata() {
+            return routed.writerPool.getMetadata();
+          }
+        };
+    try (RoutedDatabase db = RoutedDatabase.builder().writer(slow).writerMaxSize(2).build()) {
+      for (int i = 0; i < 2; i++) {
+        Flux<String> read = db.read(rows("SELECT 1"));
+        assertThatThrownBy(
+                () ->
+                    Flux.from(Deadlines.<String>within(ofMillis(300)).apply(read))
+                        .blockLast(Routed.BOUND))
+            .isInstanceOf(ReaderUnavailableException.class);
+      }
+      assertThat(db.read(rows("SELECT 'served'")).blockLast(Routed.BOUND)).isEqualTo("served");
+    }
   }
 }
