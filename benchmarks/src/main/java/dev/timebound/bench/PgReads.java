@@ -64,7 +64,7 @@ final class PgReads implements AutoCloseable {
             Integer.toString(readerPort),
             servers.primary().user(),
             servers.primary().database(),
-            run.quick() ? "4" : "7",
+            run.quick() ? "10" : "15",
             run.quick() ? "3" : "5");
     return Fork.run(PgReadMain.class, CLIENT, args, line -> {});
   }
