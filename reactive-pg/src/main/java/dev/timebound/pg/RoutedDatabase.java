@@ -203,6 +203,16 @@ public final class RoutedDatabase implements AutoCloseable {
     return Heartbeat.execute(router.writer().factory(), Heartbeat.CREATE);
   }
 
+  /**
+   * Each promotion of a reader from the moment of subscription on, told once, on the database's
+   * Scheduler; completes when the database is closed. Hot and multicast; a listener that is too
+   * slow loses what it has not taken. What the health engine decides of readers is in its own
+   * events. (PG-14a)
+   */
+  public Flux<ReaderPromoted> promotions() {
+    return router.promotions();
+  }
+
   /** How each reader stands. */
   public Collection<MemberHealth> readers() {
     return group.members();
@@ -221,6 +231,7 @@ public final class RoutedDatabase implements AutoCloseable {
           if (heartbeat != null) {
             heartbeat.stop();
           }
+          router.close();
           engine.remove(group);
           if (ownEngine) {
             engine.close();

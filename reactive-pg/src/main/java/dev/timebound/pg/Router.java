@@ -6,6 +6,8 @@ import dev.timebound.health.Claim;
 import dev.timebound.health.FailHandle;
 import dev.timebound.health.HealthGroup;
 import io.r2dbc.spi.Connection;
+import java.time.Instant;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +15,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.core.publisher.Sinks;
 import reactor.util.context.ContextView;
 
 /** Where reads go: readers by their health and load, the writer behind them. */
@@ -28,6 +31,7 @@ final class Router {
   private final PgSettings settings;
   private final PgMeters meters;
   private final AtomicLong reads = new AtomicLong();
+  private final Sinks.Many<ReaderPromoted> promotions = Sinks.many().multicast().directBestEffort();
 
   Router(HealthGroup<Reader> readers, WriterGate writer, PgSettings settings, PgMeters meters) {
     this.readers = readers;
@@ -108,7 +112,18 @@ final class Router {
           "pg reader {} is not in recovery: it was promoted, and still serves reads",
           reader.name());
       meters.promoted(reader.name());
+      Instant now = Instant.ofEpochMilli(settings.scheduler().now(TimeUnit.MILLISECONDS));
+      // of two proofs that see it at one moment only one comes here; a listener too slow loses it
+      promotions.tryEmitNext(new ReaderPromoted(reader.name(), now));
     }
+  }
+
+  Flux<ReaderPromoted> promotions() {
+    return promotions.asFlux().publishOn(settings.scheduler());
+  }
+
+  void close() {
+    promotions.tryEmitComplete();
   }
 
   /** What a proof failed by that says nothing of the connection, a missing heartbeat table say. */

@@ -44,6 +44,7 @@ class ArchitectureTest {
             "ReadOnlyRouting",
             "ReadOptions",
             "ReadYourWrites",
+            "ReaderPromoted",
             "ReaderUnavailableException",
             "RouteReason",
             "RouteTarget",

@@ -12,6 +12,8 @@ import io.r2dbc.postgresql.PostgresqlConnectionConfiguration;
 import io.r2dbc.postgresql.PostgresqlConnectionFactory;
 import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.R2dbcException;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
@@ -114,6 +116,8 @@ class WriterRoleTest {
   @DisplayName("PG-14a a reader that was promoted still serves, and is told of once")
   void promotedReader() {
     Springs spring = new Springs(routed);
+    List<String> told = new CopyOnWriteArrayList<>();
+    routed.db.promotions().subscribe(event -> told.add(event.reader()));
     routed.servers.standby().promote();
     try (Logged logged = Logged.of(RoutedDatabase.class)) {
       eventually(
@@ -128,6 +132,7 @@ class WriterRoleTest {
       assertThat(list(spring.readOnly().transactional(spring.all(WHERE)))).containsExactly("false");
       eventually(() -> assertThat(routed.routes()).contains("reader proved: 3"));
       assertThat(routed.meters.get("timebound.pg.reader.promoted").counter().count()).isOne();
+      eventually(() -> assertThat(told).containsExactly("standby-1"));
       assertThat(logged.warnings())
           .singleElement()
           .satisfies(
