@@ -131,7 +131,7 @@ final class ReadSession {
                   Connection c = connection;
                   return c == null
                       ? Flux.empty()
-                      : watched(new DrainedResults(what.on(c)), what, false);
+                      : watched(Drained.results(what.on(c)), what, false);
                 }));
   }
 
@@ -229,7 +229,7 @@ final class ReadSession {
 
   /** What cannot even be sent, for its bindings say, fails as what was sent does. */
   private static Flux<Result> drained(Execution what, Connection to) {
-    return new DrainedResults(Flux.defer(() -> what.on(to)));
+    return Drained.results(Flux.defer(() -> what.on(to)));
   }
 
   /** An error that came in place of a result, as the refusal that it is where it is one. */
@@ -317,7 +317,7 @@ final class ReadSession {
                           what,
                           false);
                     }
-                    return watched(held(new DrainedResults(sent), verdict.cache()), what, false);
+                    return watched(held(Drained.results(sent), verdict.cache()), what, false);
                   });
         });
   }

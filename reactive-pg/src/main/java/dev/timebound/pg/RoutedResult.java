@@ -11,6 +11,7 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
 
 /**
  * A result of a routed read. One of the first statement that has brought nothing yet when its
@@ -18,6 +19,8 @@ import reactor.core.publisher.Flux;
  * writer instead. (PG-11a, PG-12)
  */
 final class RoutedResult implements Result {
+  private static final Object UNSEEN = new Object();
+
   private final Result of;
   private final ReadSession session;
 
@@ -48,17 +51,25 @@ final class RoutedResult implements Result {
 
   @Override
   public Publisher<Long> getRowsUpdated() {
-    return consumed(Result::getRowsUpdated);
+    return consumed((r, left) -> r.getRowsUpdated());
   }
 
   @Override
   public <T> Publisher<T> map(BiFunction<Row, RowMetadata, ? extends T> mapping) {
-    return consumed(r -> r.map(mapping));
+    return consumed(
+        (r, left) ->
+            r.map((row, metadata) -> left.isLeft() ? unseen() : mapping.apply(row, metadata)));
   }
 
   @Override
   public <T> Publisher<T> map(Function<? super Readable, ? extends T> mapping) {
-    return consumed(r -> r.map(mapping));
+    return consumed((r, left) -> r.map(row -> left.isLeft() ? unseen() : mapping.apply(row)));
+  }
+
+  /** For a row whose caller has left: it is let go behind the mapping. */
+  @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
+  private static <T> T unseen() {
+    return (T) UNSEEN;
   }
 
   @Override
@@ -68,12 +79,18 @@ final class RoutedResult implements Result {
 
   @Override
   public <T> Publisher<T> flatMap(Function<Segment, ? extends Publisher<? extends T>> mapping) {
-    return consumed(r -> r.flatMap(mapping));
+    return consumed(
+        (r, left) ->
+            r.flatMap(segment -> left.isLeft() ? Mono.<T>empty() : mapping.apply(segment)));
   }
 
-  private <T> Flux<T> consumed(Function<Result, Publisher<T>> use) {
+  private <T> Flux<T> consumed(BiFunction<Result, Drained.Left, Publisher<T>> use) {
     Flux<T> here =
-        Flux.from(use.apply(shape.apply(of)))
+        Flux.<T>defer(
+                () -> {
+                  Drained.Left left = new Drained.Left();
+                  return new Drained<T>(use.apply(shape.apply(of), left), left, row -> {});
+                })
             .contextWrite(Quiet::in)
             .onErrorMap(SqlStates::ofSource)
             .doOnError(session::failed);
@@ -91,7 +108,9 @@ final class RoutedResult implements Result {
               RouteReason reason = e == null ? null : ReadSession.failsOver(e);
               return reason == null
                   ? rows
-                  : session.onWriter(what, reason).concatMap(r -> use.apply(shape.apply(r)));
+                  : session
+                      .onWriter(what, reason)
+                      .concatMap(r -> use.apply(shape.apply(r), new Drained.Left()));
             })
         .doOnError(session::unbound)
         .doOnCancel(session::givenUp);

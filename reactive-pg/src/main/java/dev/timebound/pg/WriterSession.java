@@ -305,7 +305,7 @@ final class WriterSession {
             count.decrementAndGet();
           }
         };
-    Flux<Result> results = new DrainedResults(what.on(c)).contextWrite(Quiet::in);
+    Flux<Result> results = Drained.results(what.on(c)).contextWrite(Quiet::in);
     // one that is sent late has not even begun when its result is there
     return (what.isSentLate() ? results.doOnError(e -> done.run()) : results.doOnTerminate(done))
         .map(result -> new BoundedResult(result, rows(c, plain, what.isSingle() ? done : null)));

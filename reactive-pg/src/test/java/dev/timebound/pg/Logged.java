@@ -30,6 +30,13 @@ final class Logged extends AppenderBase<ILoggingEvent> implements AutoCloseable 
     return events.stream().filter(event -> event.getLevel() == Level.WARN).toList();
   }
 
+  List<String> errors() {
+    return events.stream()
+        .filter(event -> event.getLevel() == Level.ERROR)
+        .map(ILoggingEvent::getFormattedMessage)
+        .toList();
+  }
+
   List<ILoggingEvent> infos() {
     return events.stream().filter(event -> event.getLevel() == Level.INFO).toList();
   }
