@@ -214,9 +214,16 @@ final class ReadSession {
           }
           AtomicBoolean came = new AtomicBoolean();
           Flux<Result> results =
-              watched(held(drained(what, lease.driver()), verdict), what, true)
+              watched(
+                      Verdict.held(drained(what, lease.driver()), verdict, router.settings()),
+                      what,
+                      true)
                   .doOnNext(result -> came.set(true))
-                  .onErrorResume(e -> came.get() ? endOf(e, what) : Flux.error(refusal(e, what)));
+                  .onErrorResume(
+                      e ->
+                          came.get()
+                              ? endOf(e, what)
+                              : Flux.error(RefusedException.inPlaceOf(e, what)));
           return Flux.firstWithSignal(results, this.<Result>quarantineSignal())
               .onErrorResume(UnprovedException.class, e -> unproved.apply(e.getCause()));
         });
@@ -232,15 +239,6 @@ final class ReadSession {
     return Drained.results(Flux.defer(() -> what.on(to)));
   }
 
-  /** An error that came in place of a result, as the refusal that it is where it is one. */
-  private static Throwable refusal(Throwable e, Execution what) {
-    if (e instanceof UnprovedException || e instanceof RefusedException || !what.isSingle()) {
-      return e;
-    }
-    RouteReason reason = failsOver(e);
-    return reason == null ? e : new RefusedException(reason, reason.tag(), e);
-  }
-
   private Flux<Result> unproved(
       Throwable e, Execution what, Checkout c, Lease lease, Duration mayWait, long proofEnd) {
     ReaderConnection reader = lease.connection();
@@ -250,29 +248,25 @@ final class ReadSession {
     }
     if (e instanceof TimeoutException) {
       c.fail(FailureKind.CONNECTION, e, CloseReason.OPEN_TRANSACTION);
-      return refused(RouteReason.READER_PROOF_TIMEOUT, e);
+      return Flux.error(RefusedException.of(RouteReason.READER_PROOF_TIMEOUT, e));
     }
     if (SqlStates.isConnection(e)) {
       c.fail(FailureKind.CONNECTION, e, CloseReason.ERROR);
-      return refused(RouteReason.READER_VALIDATION_ERROR, e);
+      return Flux.error(RefusedException.of(RouteReason.READER_VALIDATION_ERROR, e));
     }
     proving(false);
     if (!SqlStates.isStale(e)) {
       router.unproved(c.reader(), e);
       c.end(true, false);
-      return refused(RouteReason.READER_VALIDATION_ERROR, e);
+      return Flux.error(RefusedException.of(RouteReason.READER_VALIDATION_ERROR, e));
     }
     if (mayWait.isZero()) {
       c.end(true, false);
-      return refused(RouteReason.READER_STALE, e);
+      return Flux.error(RefusedException.of(RouteReason.READER_STALE, e));
     }
     return again(reader)
         .then(caughtUp(reader, mayWait))
         .thenMany(Flux.defer(() -> proved(what, c, lease, Duration.ZERO, proofEnd())));
-  }
-
-  private static <T> Flux<T> refused(RouteReason reason, Throwable cause) {
-    return Flux.error(new RefusedException(reason, reason.tag(), cause));
   }
 
   /** Out of the transaction that the proof aborted. */
@@ -317,42 +311,12 @@ final class ReadSession {
                           what,
                           false);
                     }
-                    return watched(held(Drained.results(sent), verdict.cache()), what, false);
+                    return watched(
+                        Verdict.held(Drained.results(sent), verdict.cache(), router.settings()),
+                        what,
+                        false);
                   });
         });
-  }
-
-  /**
-   * Sent at once; what comes waits for the verdict, whose error goes before the statement's. Where
-   * the server has refused, it has refused the statement too: that answer is taken in first, so
-   * that the connection is at rest.
-   */
-  private Flux<Result> held(Publisher<? extends Result> results, Mono<Boolean> verdict) {
-    Flux<Result> waiting =
-        Flux.<Result>from(results)
-            .onErrorResume(e -> verdict.then(Mono.error(e)))
-            .concatMap(
-                result ->
-                    verdict
-                        .thenReturn(result)
-                        .onErrorResume(
-                            e ->
-                                Flux.from(result.getRowsUpdated())
-                                    .onErrorComplete()
-                                    .then(Mono.error(e))),
-                1);
-    // from a frozen server no result comes: the verdict ends it by itself
-    Mono<Result> unanswered =
-        verdict
-            .onErrorResume(
-                e ->
-                    Verdict.answered(e)
-                        ? Mono.delay(
-                                router.settings().proofTimeout(), router.settings().scheduler())
-                            .then(Mono.error(e))
-                        : Mono.error(e))
-            .then(Mono.empty());
-    return Flux.merge(unanswered, waiting);
   }
 
   private Flux<Result> watched(Publisher<? extends Result> results, Execution what, boolean fresh) {
@@ -401,19 +365,6 @@ final class ReadSession {
         c.fail(FailureKind.CONNECTION, e, CloseReason.ERROR);
       }
     }
-  }
-
-  /**
-   * Why a first statement that has brought nothing is tried on the writer; null where it is not.
-   */
-  static @Nullable RouteReason failsOver(Throwable e) {
-    if (e instanceof RefusedException refused) {
-      return refused.reason();
-    }
-    if (SqlStates.isConnection(e) || SqlStates.isFailedTransaction(e)) {
-      return RouteReason.READER_VALIDATION_ERROR;
-    }
-    return SqlStates.isConflict(e) ? RouteReason.READER_CONFLICT : null;
   }
 
   // --- state

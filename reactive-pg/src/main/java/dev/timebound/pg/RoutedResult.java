@@ -105,7 +105,7 @@ final class RoutedResult implements Result {
         .switchOnFirst(
             (signal, rows) -> {
               Throwable e = signal.getThrowable();
-              RouteReason reason = e == null ? null : ReadSession.failsOver(e);
+              RouteReason reason = e == null ? null : SqlStates.failsOver(e);
               return reason == null
                   ? rows
                   : session

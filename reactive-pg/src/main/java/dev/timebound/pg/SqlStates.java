@@ -64,6 +64,19 @@ final class SqlStates {
         : e;
   }
 
+  /**
+   * Why a first statement that has brought nothing is tried on the writer; null where it is not.
+   */
+  static @Nullable RouteReason failsOver(Throwable e) {
+    if (e instanceof RefusedException refused) {
+      return refused.reason();
+    }
+    if (isConnection(e) || isFailedTransaction(e)) {
+      return RouteReason.READER_VALIDATION_ERROR;
+    }
+    return isConflict(e) ? RouteReason.READER_CONFLICT : null;
+  }
+
   private static @Nullable String state(Throwable e) {
     // what ends a connection ends its result too, and comes wrapped by Reactor there
     return Exceptions.unwrap(e) instanceof R2dbcException r2dbc ? r2dbc.getSqlState() : null;

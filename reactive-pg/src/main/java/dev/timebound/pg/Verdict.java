@@ -1,13 +1,17 @@
 package dev.timebound.pg;
 
+import io.r2dbc.spi.Result;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
+import org.reactivestreams.Publisher;
+import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.Sinks;
 
 /**
- * How a proof went, for a statement that is sent behind it and whose rows are not held back: they
- * come after the verdict by the order of the connection, and are let through one by one. (PG-10)
+ * How a proof went, and how what is sent behind it waits for that: results are {@link #held} back,
+ * but those of a statement that the driver sends when they are consumed. Their rows come after the
+ * verdict by the order of the connection, and are let through one by one. (PG-10)
  */
 final class Verdict {
   private final PgSettings settings;
@@ -65,6 +69,39 @@ final class Verdict {
                 answered(e)
                     ? Mono.delay(settings.proofTimeout(), settings.scheduler()).then(Mono.error(e))
                     : Mono.error(e));
+  }
+
+  /**
+   * Sent at once; what comes waits for the verdict, whose error goes before the statement's. Where
+   * the server has refused, it has refused the statement too: that answer is taken in first, so
+   * that the connection is at rest.
+   */
+  static Flux<Result> held(
+      Publisher<? extends Result> results, Mono<Boolean> verdict, PgSettings settings) {
+    Flux<Result> waiting =
+        Flux.<Result>from(results)
+            .onErrorResume(e -> verdict.then(Mono.error(e)))
+            .concatMap(
+                result ->
+                    verdict
+                        .thenReturn(result)
+                        .onErrorResume(
+                            e ->
+                                Flux.from(result.getRowsUpdated())
+                                    .onErrorComplete()
+                                    .then(Mono.error(e))),
+                1);
+    // from a frozen server no result comes: the verdict ends it by itself
+    Mono<Result> unanswered =
+        verdict
+            .onErrorResume(
+                e ->
+                    answered(e)
+                        ? Mono.delay(settings.proofTimeout(), settings.scheduler())
+                            .then(Mono.error(e))
+                        : Mono.error(e))
+            .then(Mono.empty());
+    return Flux.merge(unanswered, waiting);
   }
 
   /** Whether the server said so, in place of saying nothing. */
