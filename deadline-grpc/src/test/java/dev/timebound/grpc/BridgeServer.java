@@ -45,6 +45,8 @@ final class BridgeServer implements AutoCloseable {
   static final MethodDescriptor<byte[], byte[]> UNARY = method("test/Unary", MethodType.UNARY);
   static final MethodDescriptor<byte[], byte[]> STREAM =
       method("test/Stream", MethodType.SERVER_STREAMING);
+  static final MethodDescriptor<byte[], byte[]> COLLECT =
+      method("test/Collect", MethodType.CLIENT_STREAMING);
   static final byte[] REQUEST = {1, 2, 3};
 
   final AtomicInteger started = new AtomicInteger();
@@ -68,6 +70,7 @@ final class BridgeServer implements AutoCloseable {
         ServerServiceDefinition.builder("test")
             .addMethod(UNARY, handler(script))
             .addMethod(STREAM, handler(script))
+            .addMethod(COLLECT, handler(script))
             .build();
     try {
       if (transport == Transport.NETTY) {
