@@ -1,10 +1,10 @@
 package dev.timebound.health;
 
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -23,6 +23,15 @@ final class Driver<M extends Member> {
   private static final Logger log = LoggerFactory.getLogger(HealthEngine.class);
   private static final Object CLOSE = new Object();
 
+  /** What the group does for its driver. */
+  interface Host<M extends Member> {
+    /** Undoes what a claim holds, after it has ended. */
+    void release(OpenClaim<M> claim);
+
+    /** False where the old one has left, or the new one's name is taken. */
+    boolean replace(Slot<M> old, M by);
+  }
+
   private final String group;
   private final HealthPolicy policy;
   private final Clock clock;
@@ -30,12 +39,13 @@ final class Driver<M extends Member> {
   private final Telling telling;
   private final Roster<M> roster;
 
-  /** Undoes what a claim holds, after it has ended. */
-  private final Consumer<OpenClaim<M>> release;
+  private final Host<M> host;
 
   private final Scheduler.Worker time;
   private final Scheduler.Worker hands;
   private final Prober<M> prober;
+  private final Replacer<M> replacer;
+  private final boolean dryRun;
 
   /** Null where silence is no source of suspicion. */
   private final @Nullable Sampler<M> sampler;
@@ -54,17 +64,29 @@ final class Driver<M extends Member> {
       EngineParts parts,
       long seed,
       Roster<M> roster,
-      Consumer<OpenClaim<M>> release) {
+      Host<M> host) {
     this.group = group;
     this.policy = policy;
     this.clock = parts.clock();
-    this.machine = new Machine(policy, new Backoff(policy.probeFirst, policy.probeMax, seed));
+    this.dryRun = policy.dryRun || parts.dryRun();
+    Backoff backoff = new Backoff(policy.probeFirst, policy.probeMax, seed);
+    this.machine = new Machine(policy, backoff, dryRun);
     this.telling = parts.telling();
     this.roster = roster;
-    this.release = release;
+    this.host = host;
     this.time = parts.scheduler().createWorker();
     this.hands = parts.scheduler().createWorker();
     this.prober = new Prober<>(policy, clock, parts.scheduler(), this::later, this::offer);
+    this.replacer =
+        new Replacer<>(
+            policy,
+            backoff,
+            parts.scheduler(),
+            this::later,
+            this::surely,
+            this::offer,
+            prober::probe,
+            m -> roster.snapshot().slotOf(m) != null);
     this.sampler =
         policy.silenceNanos > 0
             ? new Sampler<>(policy.silenceNanos, time, this::offer, roster::watched)
@@ -83,6 +105,10 @@ final class Driver<M extends Member> {
 
   boolean isClosed() {
     return closed;
+  }
+
+  boolean isDryRun() {
+    return dryRun;
   }
 
   /** Done by the time this returns, or by the thread that is at it right now. */
@@ -149,10 +175,14 @@ final class Driver<M extends Member> {
     if (slot == null || was == is) {
       return false;
     }
-    if (was == null || was.penaltyUntil() != is.penaltyUntil()) {
-      slot.extra = is.penaltyUntil() == Clock.NEVER ? 0 : policy.penaltyWeight;
-    }
     slot.watched = is.failures() > 0 || is.status() != MemberStatus.HEALTHY;
+    if (dryRun) {
+      return false;
+    }
+    if (was == null || !was.extra().equals(is.extra())) {
+      int penalty = is.extra().penaltyUntil() == Clock.NEVER ? 0 : policy.penaltyWeight;
+      slot.extra = penalty + SlowStart.load(policy, is.extra());
+    }
     if (was == null || was.status() == is.status() || is.left()) {
       return false;
     }
@@ -163,16 +193,22 @@ final class Driver<M extends Member> {
   }
 
   private void perform(Effect effect) {
+    if (effect instanceof Effect.Discard e) {
+      replacer.discard(e.number());
+      return;
+    }
     Slot<M> slot = roster.get(effect.id());
     if (slot == null) {
       return;
     }
     if (effect instanceof Effect.Changed e) {
-      HealthEvent event =
-          new HealthEvent(group, e.name(), e.from(), e.to(), e.reason(), e.figure(), clock.wall());
-      later(() -> telling.changed(event));
+      tell(e);
     } else if (effect instanceof Effect.FailClaims e) {
       failClaims(slot, e.reason());
+    } else if (effect instanceof Effect.Prepare e) {
+      replacer.start(slot, e.number());
+    } else if (effect instanceof Effect.Replace e) {
+      replace(slot, e);
     } else if (effect instanceof Effect.StartProbe e) {
       prober.start(slot, e.number());
     } else if (effect instanceof Effect.CancelProbe) {
@@ -191,14 +227,42 @@ final class Driver<M extends Member> {
     }
   }
 
+  private void tell(Effect.Changed e) {
+    Instant now = clock.wall();
+    Decision decision = Decision.of(group, e, dryRun, now);
+    telling.decided(decision);
+    HealthEvent event =
+        new HealthEvent(group, e.name(), e.from(), e.to(), e.reason(), e.figure(), dryRun, now);
+    later(() -> telling.changed(event, decision));
+  }
+
+  private void replace(Slot<M> old, Effect.Replace e) {
+    M by = replacer.take(e.number());
+    if (by == null) {
+      return;
+    }
+    if (host.replace(old, by)) {
+      surely(() -> old.member.replaced(by, old.drained.asMono()));
+      tell(e.told());
+      return;
+    }
+    surely(by::discarded);
+    if (!old.left) {
+      log.warn("health group {}: {} stays, its replacement's name is taken", group, old.name);
+    }
+  }
+
   /** All are ended before the first is told. */
   private void failClaims(Slot<M> slot, String reason) {
+    if (dryRun) {
+      return;
+    }
     List<FailHandle> handles = new ArrayList<>();
     slot.claims.visit(
         claim -> {
           FailHandle handle = claim.failHandle;
           if (handle != null && claim.ends()) {
-            release.accept(claim);
+            host.release(claim);
             handles.add(handle);
           }
         });
@@ -261,6 +325,7 @@ final class Driver<M extends Member> {
     closed = true;
     time.dispose();
     prober.close();
+    replacer.close();
     // behind all that is queued there
     try {
       hands.schedule(hands::dispose);

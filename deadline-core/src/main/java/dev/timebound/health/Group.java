@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
 
 /** The choice, the reports and the reading of a group; what the reports lead to is the driver's. */
-final class Group<M extends Member> implements HealthGroup<M> {
+final class Group<M extends Member> implements HealthGroup<M>, Driver.Host<M> {
   private final String name;
   private final HealthPolicy policy;
   private final Picker picker;
@@ -22,7 +22,7 @@ final class Group<M extends Member> implements HealthGroup<M> {
     this.policy = policy;
     this.picker = new Picker(seed);
     this.roster = new Roster<>(name);
-    this.driver = new Driver<>(name, policy, parts, Mix.mix(seed), roster, this::release);
+    this.driver = new Driver<>(name, policy, parts, Mix.mix(seed), roster, this);
   }
 
   @Override
@@ -116,9 +116,9 @@ final class Group<M extends Member> implements HealthGroup<M> {
 
   void failed(OpenClaim<M> claim, FailureKind kind, @Nullable Throwable cause) {
     Slot<M> slot = claim.slot;
-    if (policy.penaltyWeight > 0 && !driver.isClosed()) {
+    if (policy.penaltyWeight > 0 && !driver.isClosed() && !driver.isDryRun()) {
       // at once and not by the drain, which another thread may be busy with (BT-4)
-      slot.extra = policy.penaltyWeight;
+      slot.extra = Math.max(slot.extra, policy.penaltyWeight);
     }
     release(claim);
     driver.signal(new Signal.Ended(slot.id, kind, cause, claim.first, claim.trial));
@@ -131,7 +131,8 @@ final class Group<M extends Member> implements HealthGroup<M> {
     }
   }
 
-  private void release(OpenClaim<M> claim) {
+  @Override
+  public void release(OpenClaim<M> claim) {
     claim.forget();
     if (claim.slot.release() == 0 && claim.slot.left) {
       drained(claim.slot);
@@ -152,11 +153,24 @@ final class Group<M extends Member> implements HealthGroup<M> {
       Slot<M> gone = roster.leaving(member);
       return gone == null ? Mono.empty() : gone.drained.asMono();
     }
+    left(slot);
+    return slot.drained.asMono();
+  }
+
+  @Override
+  public boolean replace(Slot<M> old, M by) {
+    if (!roster.replace(old, by, s -> driver.signal(new Signal.Joined(s.id, s.name)))) {
+      return false;
+    }
+    left(old);
+    return true;
+  }
+
+  private void left(Slot<M> slot) {
     driver.signal(new Signal.Left(slot.id));
     if (slot.open == 0) {
       drained(slot);
     }
-    return slot.drained.asMono();
   }
 
   private void drained(Slot<M> slot) {
@@ -189,7 +203,9 @@ final class Group<M extends Member> implements HealthGroup<M> {
     MemberState m = known.get(s.id);
     Duration silence = m == null ? Duration.ZERO : Duration.ofNanos(m.silence());
     int quarantines = m == null ? 0 : m.quarantines();
-    return new MemberHealth(s.name, s.status, s.open, s.extra, silence, quarantines);
+    // what would be, where a dry run holds the slot as it is
+    MemberStatus status = m == null || !driver.isDryRun() ? s.status : m.status();
+    return new MemberHealth(s.name, status, s.open, s.extra, silence, quarantines);
   }
 
   @Override
@@ -205,7 +221,7 @@ final class Group<M extends Member> implements HealthGroup<M> {
   @Override
   public String toString() {
     EnumMap<MemberStatus, Integer> counts = new EnumMap<>(MemberStatus.class);
-    roster.snapshot().all.forEach(s -> counts.merge(s.status, 1, Integer::sum));
+    members().forEach(m -> counts.merge(m.status(), 1, Integer::sum));
     StringBuilder text = new StringBuilder(name).append('{');
     counts.forEach(
         (status, n) ->

@@ -9,8 +9,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param measured the sampler's clock at the last tick
  */
-record GroupState(List<MemberState> members, long measured) {
-  static final GroupState EMPTY = new GroupState(List.of(), 0);
+record GroupState(List<MemberState> members, long measured, Replacement replacement) {
+  static final GroupState EMPTY = new GroupState(List.of(), 0, Replacement.NONE);
 
   GroupState {
     members = List.copyOf(members);

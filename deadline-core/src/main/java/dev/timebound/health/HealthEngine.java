@@ -29,7 +29,8 @@ public final class HealthEngine implements Disposable, AutoCloseable {
   private HealthEngine(Builder b) {
     Scheduler scheduler = b.scheduler == null ? Schedulers.parallel() : b.scheduler;
     Meters meters = b.meters == null ? Meters.NONE : new MicrometerMeters(b.meters);
-    this.parts = new EngineParts(scheduler, new Clock(scheduler), new Telling(scheduler, meters));
+    this.parts =
+        new EngineParts(scheduler, new Clock(scheduler), new Telling(scheduler, meters), b.dryRun);
     this.seed = b.seed == null ? ThreadLocalRandom.current().nextLong() : b.seed;
   }
 
@@ -94,6 +95,15 @@ public final class HealthEngine implements Disposable, AutoCloseable {
   }
 
   /**
+   * The last 500 decisions of all groups, oldest first, each with the figure that led to it and the
+   * group's figure beside it (HE-13). What was decided and not done is among them: held back by the
+   * cap, by the rate of replacements, or by a dry run. Penalties are not: they are counted.
+   */
+  public List<Decision> decisions() {
+    return parts.telling().decisions();
+  }
+
+  /**
    * Stops probing, measuring and telling. Groups still choose by load, with every member as it
    * stands, and open claims still count and end.
    */
@@ -119,6 +129,7 @@ public final class HealthEngine implements Disposable, AutoCloseable {
     private @Nullable Scheduler scheduler;
     private @Nullable MeterRegistry meters;
     private @Nullable Long seed;
+    private boolean dryRun;
 
     private Builder() {}
 
@@ -137,6 +148,12 @@ public final class HealthEngine implements Disposable, AutoCloseable {
     /** Of jitter and of ties: the same seed, the same choices. Default: a random one. */
     public Builder seed(long seed) {
       this.seed = seed;
+      return this;
+    }
+
+    /** Every group decides and tells without acting, as by {@link HealthPolicy.Builder#dryRun}. */
+    public Builder dryRun(boolean dryRun) {
+      this.dryRun = dryRun;
       return this;
     }
 

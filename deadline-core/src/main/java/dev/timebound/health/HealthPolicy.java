@@ -45,6 +45,23 @@ public final class HealthPolicy {
 
   final boolean ownFallback;
 
+  /** 0 where nothing is replaced. */
+  final int replaceTimes;
+
+  /** The time in which quarantines make a repeat offender. */
+  final long repeatNanos;
+
+  final double replaceFactor;
+  final long replaceEveryNanos;
+  final Duration replaceLimit;
+
+  /** 0 where a member takes all its load at once. */
+  final int slowStartWeight;
+
+  final long slowStartNanos;
+
+  final boolean dryRun;
+
   private HealthPolicy(Builder b) {
     silenceNanos = b.silence == null ? 0 : Clock.nanos(b.silence);
     failures = b.failures;
@@ -58,6 +75,14 @@ public final class HealthPolicy {
     penaltyNanos = Clock.nanos(b.penaltyTime);
     maxQuarantined = b.maxQuarantined;
     ownFallback = b.ownFallback;
+    replaceTimes = b.replaceTimes;
+    repeatNanos = Clock.nanos(b.repeatTime);
+    replaceFactor = b.replaceFactor;
+    replaceEveryNanos = Clock.nanos(b.replaceEvery);
+    replaceLimit = b.replaceLimit;
+    slowStartWeight = b.slowStartWeight;
+    slowStartNanos = Clock.nanos(b.slowStartTime);
+    dryRun = b.dryRun;
   }
 
   /**
@@ -119,6 +144,14 @@ public final class HealthPolicy {
     private Duration penaltyTime = Duration.ZERO;
     private double maxQuarantined = 1.0;
     private boolean ownFallback;
+    private int replaceTimes;
+    private Duration repeatTime = Duration.ofMinutes(5);
+    private double replaceFactor;
+    private Duration replaceEvery = Duration.ZERO;
+    private Duration replaceLimit = Duration.ofSeconds(10);
+    private int slowStartWeight;
+    private Duration slowStartTime = Duration.ZERO;
+    private boolean dryRun;
 
     private Builder() {}
 
@@ -154,7 +187,10 @@ public final class HealthPolicy {
      * How long from the start of one probe of a member to the start of the next: {@code first},
      * then doubled each time up to {@code max}, with up to 20% of jitter on top; near {@code max}
      * the jitter takes away in its place, so that {@code max} is never passed. Never two probes of
-     * one member at once. Default 1 s and 10 s; the same value twice means no backing off.
+     * one member at once. One that is quarantined again within 5 minutes (or the time given to
+     * {@link #replaceRepeatOffenders}) begins with as many doublings as it was quarantined before
+     * in that time; an answer restores it at once all the same (HE-12). Default 1 s and 10 s; the
+     * same value twice means no backing off.
      *
      * @param first {@code >= 10 ms}
      * @param max {@code >= first}
@@ -220,8 +256,67 @@ public final class HealthPolicy {
     }
 
     /**
-     * @throws IllegalArgumentException where the confirmation is missing, named twice, or has
-     *     nothing to confirm
+     * A member that was quarantined {@code times} times within {@code within}, and more than {@code
+     * timesTheMedian} times as often as its group's median, is replaced by what its {@link
+     * Member#replacement} gives, once that has answered a probe (HE-7). Of an even group the median
+     * is the mean of the two in the middle; of a group of two, the other's. One replacement at a
+     * time, and the next one begins {@code atMostEvery} after the last at the earliest, failed ones
+     * included; one that must wait is told of, and tried when its time has come if it is still due.
+     * Only with probes. Default: nothing is replaced.
+     *
+     * @param times {@code >= 1}
+     * @param within {@code > 0}
+     * @param timesTheMedian {@code >= 0}
+     * @param atMostEvery {@code > 0}
+     */
+    public Builder replaceRepeatOffenders(
+        int times, Duration within, double timesTheMedian, Duration atMostEvery) {
+      replaceTimes = Settings.atLeast("replaceRepeatOffenders.times", times, 1);
+      repeatTime = Settings.positive("replaceRepeatOffenders.within", within);
+      if (!(timesTheMedian >= 0)) {
+        throw Settings.refused("replaceRepeatOffenders.timesTheMedian", timesTheMedian, ">= 0");
+      }
+      replaceFactor = timesTheMedian;
+      replaceEvery = Settings.positive("replaceRepeatOffenders.atMostEvery", atMostEvery);
+      return this;
+    }
+
+    /**
+     * How long making a replacement and having it answer a probe may take, {@code > 0}; default 10
+     * s. Within that it is probed again and again, by the {@link #probeInterval}.
+     */
+    public Builder replacementLimit(Duration limit) {
+      replaceLimit = Settings.positive("replacementLimit", limit);
+      return this;
+    }
+
+    /**
+     * A member that comes back from quarantine counts as {@code weight} requests busier, which goes
+     * down to 0 in up to ten equal steps over {@code time} (HE-12). Default: it takes all its load
+     * at once.
+     *
+     * @param weight {@code >= 0}; 0 switches the slow start off
+     * @param time {@code >= 10 ms}
+     */
+    public Builder slowStart(int weight, Duration time) {
+      slowStartWeight = Settings.atLeast("slowStart.weight", weight, 0);
+      slowStartTime = Settings.atLeast("slowStart.time", time, Duration.ofMillis(10));
+      return this;
+    }
+
+    /**
+     * Decides and tells without acting (HE-13): members are probed, events, decisions and {@link
+     * HealthGroup#members} say what would be, and no choice, no open request and no member changes
+     * by it.
+     */
+    public Builder dryRun() {
+      dryRun = true;
+      return this;
+    }
+
+    /**
+     * @throws IllegalArgumentException where replacement has no probe, the confirmation is missing,
+     *     named twice, or has nothing to confirm
      */
     public HealthPolicy build() {
       boolean checks = silence != null || failures > 0;
@@ -236,6 +331,10 @@ public final class HealthPolicy {
         Duration set = Objects.requireNonNullElse(probeLimit, cooldown);
         throw Settings.refused(
             probeLimit != null ? probeSetting() : "cooldown", set, "not with loadOnly");
+      }
+      if (replaceTimes > 0 && probeLimit == null) {
+        throw Settings.refused(
+            "replaceRepeatOffenders", replaceTimes, "confirmedByProbe or restoredByProbe");
       }
       return new HealthPolicy(this);
     }

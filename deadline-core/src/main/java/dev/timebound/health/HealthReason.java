@@ -21,5 +21,16 @@ public enum HealthReason {
   SUCCESS,
   COOLDOWN_OVER,
   TRIAL_SUCCEEDED,
-  TRIAL_FAILED
+  TRIAL_FAILED,
+  /**
+   * It went out often, and more often than its group: a replacement is being prepared ({@code from}
+   * equals {@code to}, here and in the next three).
+   */
+  REPEAT_OFFENDER,
+  /** It would have been replaced, but the last replacement is too recent or still under way. */
+  RATE_LIMITED,
+  /** Another member, which has answered a probe, has taken its place. */
+  REPLACED,
+  /** No replacement could be made, or it never answered: the member stays. */
+  NOT_REPLACED
 }

@@ -17,8 +17,6 @@ import static dev.timebound.health.MemberStatus.HEALTHY;
 import static dev.timebound.health.MemberStatus.QUARANTINED;
 import static dev.timebound.health.MemberStatus.SUSPECT;
 
-import java.time.Duration;
-
 /**
  * What a group's reports mean, as a function: (state, signal, now) to a new state and effects. No
  * timer, no clock, no thread, no randomness inside; the same arguments give the same answer.
@@ -44,10 +42,15 @@ final class Machine {
 
   private final HealthPolicy policy;
   private final Backoff backoff;
+  private final Offenders offenders;
 
-  Machine(HealthPolicy policy, Backoff backoff) {
+  /**
+   * @param dryRun what is decided is not carried out
+   */
+  Machine(HealthPolicy policy, Backoff backoff, boolean dryRun) {
     this.policy = policy;
     this.backoff = backoff;
+    this.offenders = new Offenders(policy, dryRun);
   }
 
   Step on(GroupState state, Signal signal, long now) {
@@ -68,7 +71,10 @@ final class Machine {
     } else if (signal instanceof Signal.Joined e) {
       t.put(MemberState.joined(e.id(), e.name()));
     } else if (signal instanceof Signal.Left e) {
+      Offenders.left(t, e.id());
       left(t, e.id());
+    } else if (signal instanceof Signal.Prepared e) {
+      offenders.prepared(t, e);
     } else if (signal instanceof Signal.Drained e) {
       MemberState m = t.get(e.id());
       if (m != null) {
@@ -76,16 +82,18 @@ final class Machine {
         t.remove(e.id());
       }
     }
+    offenders.look(t);
     return t.done();
   }
 
   /** When {@link Signal.Wake} is next of use; Long.MAX_VALUE for never. */
   long nextWake(GroupState state, long now) {
-    long next = Long.MAX_VALUE;
+    long next = offenders.nextWake(state, now);
     for (MemberState m : state.members()) {
-      if (m.penaltyUntil() != NEVER) {
-        next = Math.min(next, m.penaltyUntil());
+      if (m.extra().penaltyUntil() != NEVER) {
+        next = Math.min(next, m.extra().penaltyUntil());
       }
+      next = Math.min(next, SlowStart.nextStep(policy, m));
       if (m.status() == QUARANTINED && policy.cooldownNanos > 0) {
         next = Math.min(next, m.cooldownUntil());
       }
@@ -107,7 +115,7 @@ final class Machine {
     FailureKind failure = e.failure();
     if ((failure == FailureKind.CONNECTION || failure == FailureKind.OVERLOAD)
         && policy.penaltyWeight > 0) {
-      m = m.withPenaltyUntil(t.now + policy.penaltyNanos);
+      m = m.withExtra(m.extra().withPenaltyUntil(t.now + policy.penaltyNanos));
       t.effect(new Effect.Penalised(m.id()));
     }
     t.put(failure == FailureKind.CONNECTION ? connectionFailed(t, m, e) : lives(t, m, e));
@@ -196,7 +204,7 @@ final class Machine {
   }
 
   private MemberState silent(Turn t, MemberState m) {
-    String figure = "a caller waited " + seconds(m.silence()) + " with nothing received";
+    String figure = "a caller waited " + Figures.seconds(m.silence()) + " with nothing received";
     return switch (m.status()) {
       case HALF_OPEN -> quarantine(t, m, TRIAL_FAILED, figure);
       // where suspicion puts out: held back by the cap until now
@@ -283,14 +291,23 @@ final class Machine {
 
   private MemberState quarantine(Turn t, MemberState m, HealthReason reason, String figure) {
     MemberStatus from = m.status();
-    m = m.quarantined(t.now + policy.cooldownNanos);
+    MemberState.Outs outs =
+        from == HALF_OPEN ? m.outs().trialFailed() : m.outs().again(t.now, policy.repeatNanos);
+    m = m.quarantined(outs, t.now + policy.cooldownNanos);
+    m = m.withExtra(m.extra().returned(NEVER, 0));
     MemberState.Probe p = m.probe();
-    if (p.attempt() > 1) {
-      // it backed off as a suspect: the way back starts anew
-      m = m.withProbe(p.ended(1, p.startedAt() + backoff.nanos(1, m.id(), p.last())));
+    int attempt = Math.max(1, outs.lately().size());
+    if (p.attempt() != 0 && p.attempt() != attempt || attempt > 1) {
+      // how far it backed off as a suspect does not count, how often it went out does (HE-12)
+      m =
+          m.withProbe(
+              p.backedOff(attempt, p.startedAt() + backoff.nanos(attempt, m.id(), p.last())));
     }
-    t.changed(m, from, reason, figure);
+    t.changed(m, from, reason, figure, policy);
     t.effect(new Effect.FailClaims(m.id(), figure));
+    if (from != HALF_OPEN) {
+      offenders.wentOut(t, m);
+    }
     return m;
   }
 
@@ -311,11 +328,14 @@ final class Machine {
   // --- times that have come
 
   private void due(Turn t, MemberState m) {
-    if (m.penaltyUntil() != NEVER && t.now >= m.penaltyUntil()) {
-      m = m.withPenaltyUntil(NEVER);
+    if (m.extra().penaltyUntil() != NEVER && t.now >= m.extra().penaltyUntil()) {
+      m = m.withExtra(m.extra().withPenaltyUntil(NEVER));
     }
+    m = SlowStart.stepped(policy, m, t.now);
     if (m.status() == QUARANTINED && policy.cooldownNanos > 0 && t.now >= m.cooldownUntil()) {
-      m = change(t, m, HALF_OPEN, COOLDOWN_OVER, "out for " + seconds(policy.cooldownNanos));
+      m =
+          change(
+              t, m, HALF_OPEN, COOLDOWN_OVER, "out for " + Figures.seconds(policy.cooldownNanos));
     }
     t.put(probe(t, m));
   }
@@ -353,21 +373,20 @@ final class Machine {
     if (m == null) {
       return;
     }
-    m = m.leaving().withPenaltyUntil(NEVER);
+    m = m.leaving();
     // a probe under way still decides over its open claims; one that is out has none to decide over
     boolean watched = m.status() == SUSPECT || m.probe().running() != 0;
     t.put(m.withStatus(watched ? SUSPECT : HEALTHY));
   }
 
-  private static MemberState change(
+  private MemberState change(
       Turn t, MemberState m, MemberStatus to, HealthReason reason, String figure) {
     MemberStatus from = m.status();
     MemberState changed = m.withStatus(to);
-    t.changed(changed, from, reason, figure);
+    if (to == HEALTHY && (from == QUARANTINED || from == HALF_OPEN)) {
+      changed = SlowStart.begun(policy, changed, t.now);
+    }
+    t.changed(changed, from, reason, figure, policy);
     return changed;
-  }
-
-  private static String seconds(long nanos) {
-    return Duration.ofMillis(nanos / 1_000_000).toString();
   }
 }

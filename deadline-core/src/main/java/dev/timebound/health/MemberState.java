@@ -2,13 +2,14 @@ package dev.timebound.health;
 
 import static dev.timebound.health.Clock.NEVER;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /**
  * What the machine knows of one member. Times are the {@link Clock}'s.
  *
  * @param failures CONNECTION failures in a row
- * @param quarantines how often it went out; also the number of the trial that may follow
  * @param cooldownUntil meant only while QUARANTINED under a cooldown policy
- * @param penaltyUntil NEVER where there is no penalty
  * @param silence how long a caller had waited with nothing received at the last tick; 0 where
  *     nobody waits
  * @param lastProgress by the sampler's clock; NEVER where nothing was ever seen
@@ -19,12 +20,74 @@ record MemberState(
     MemberStatus status,
     boolean left,
     int failures,
-    int quarantines,
+    Outs outs,
     long cooldownUntil,
-    long penaltyUntil,
+    Extra extra,
     long silence,
     long lastProgress,
     Probe probe) {
+
+  /**
+   * When it went out of service.
+   *
+   * @param count how often, failed trials included; also the number of the trial that may follow
+   * @param lately when it left service, ascending, within the policy's time at the last of them; at
+   *     most {@link #KEPT}. A trial that failed is not among them: it was out already
+   * @param irreplaceable it was asked for a replacement since the last of them and has none
+   */
+  record Outs(int count, List<Long> lately, boolean irreplaceable) {
+    static final Outs NONE = new Outs(0, List.of(), false);
+    private static final int KEPT = 64;
+
+    Outs {
+      lately = List.copyOf(lately);
+    }
+
+    Outs again(long now, long within) {
+      List<Long> times = new ArrayList<>(lately);
+      times.removeIf(at -> now - at >= within);
+      if (times.size() == KEPT) {
+        times.remove(0);
+      }
+      times.add(now);
+      return new Outs(count + 1, times, false);
+    }
+
+    Outs trialFailed() {
+      return new Outs(count + 1, lately, irreplaceable);
+    }
+
+    Outs kept() {
+      return new Outs(count, lately, true);
+    }
+
+    int within(long now, long time) {
+      int n = 0;
+      for (long at : lately) {
+        n += now - at < time ? 1 : 0;
+      }
+      return n;
+    }
+  }
+
+  /**
+   * What it carries in the choice beside its claims.
+   *
+   * @param penaltyUntil NEVER where there is no penalty
+   * @param returnedAt since when it takes load in steps; NEVER where it takes all
+   * @param step how many of the steps it has behind it
+   */
+  record Extra(long penaltyUntil, long returnedAt, int step) {
+    static final Extra NONE = new Extra(NEVER, NEVER, 0);
+
+    Extra withPenaltyUntil(long v) {
+      return new Extra(v, returnedAt, step);
+    }
+
+    Extra returned(long at, int step) {
+      return new Extra(penaltyUntil, at, step);
+    }
+  }
 
   /**
    * @param running number of the probe under way; 0 for none
@@ -44,6 +107,11 @@ record MemberState(
       return new Probe(0, last, attempt, startedAt, nextAt);
     }
 
+    /** One under way stays so. */
+    Probe backedOff(int attempt, long nextAt) {
+      return new Probe(running, last, attempt, startedAt, nextAt);
+    }
+
     Probe reset() {
       return new Probe(0, last, 0, startedAt, NEVER);
     }
@@ -51,22 +119,26 @@ record MemberState(
 
   static MemberState joined(int id, String name) {
     return new MemberState(
-        id, name, MemberStatus.HEALTHY, false, 0, 0, NEVER, NEVER, 0, NEVER, Probe.FRESH);
+        id,
+        name,
+        MemberStatus.HEALTHY,
+        false,
+        0,
+        Outs.NONE,
+        NEVER,
+        Extra.NONE,
+        0,
+        NEVER,
+        Probe.FRESH);
+  }
+
+  int quarantines() {
+    return outs.count;
   }
 
   MemberState withStatus(MemberStatus v) {
     return new MemberState(
-        id,
-        name,
-        v,
-        left,
-        failures,
-        quarantines,
-        cooldownUntil,
-        penaltyUntil,
-        silence,
-        lastProgress,
-        probe);
+        id, name, v, left, failures, outs, cooldownUntil, extra, silence, lastProgress, probe);
   }
 
   MemberState leaving() {
@@ -76,9 +148,9 @@ record MemberState(
         status,
         true,
         failures,
-        quarantines,
+        outs,
         cooldownUntil,
-        penaltyUntil,
+        Extra.NONE,
         silence,
         lastProgress,
         probe);
@@ -86,29 +158,24 @@ record MemberState(
 
   MemberState withFailures(int v) {
     return new MemberState(
-        id,
-        name,
-        status,
-        left,
-        v,
-        quarantines,
-        cooldownUntil,
-        penaltyUntil,
-        silence,
-        lastProgress,
-        probe);
+        id, name, status, left, v, outs, cooldownUntil, extra, silence, lastProgress, probe);
   }
 
-  MemberState quarantined(long until) {
+  MemberState withOuts(Outs v) {
+    return new MemberState(
+        id, name, status, left, failures, v, cooldownUntil, extra, silence, lastProgress, probe);
+  }
+
+  MemberState quarantined(Outs outs, long until) {
     return new MemberState(
         id,
         name,
         MemberStatus.QUARANTINED,
         left,
         failures,
-        quarantines + 1,
+        outs,
         until,
-        penaltyUntil,
+        extra,
         silence,
         lastProgress,
         probe);
@@ -116,61 +183,21 @@ record MemberState(
 
   MemberState withCooldownUntil(long v) {
     return new MemberState(
-        id,
-        name,
-        status,
-        left,
-        failures,
-        quarantines,
-        v,
-        penaltyUntil,
-        silence,
-        lastProgress,
-        probe);
+        id, name, status, left, failures, outs, v, extra, silence, lastProgress, probe);
   }
 
-  MemberState withPenaltyUntil(long v) {
+  MemberState withExtra(Extra v) {
     return new MemberState(
-        id,
-        name,
-        status,
-        left,
-        failures,
-        quarantines,
-        cooldownUntil,
-        v,
-        silence,
-        lastProgress,
-        probe);
+        id, name, status, left, failures, outs, cooldownUntil, v, silence, lastProgress, probe);
   }
 
   MemberState sampled(long silence, long lastProgress) {
     return new MemberState(
-        id,
-        name,
-        status,
-        left,
-        failures,
-        quarantines,
-        cooldownUntil,
-        penaltyUntil,
-        silence,
-        lastProgress,
-        probe);
+        id, name, status, left, failures, outs, cooldownUntil, extra, silence, lastProgress, probe);
   }
 
   MemberState withProbe(Probe v) {
     return new MemberState(
-        id,
-        name,
-        status,
-        left,
-        failures,
-        quarantines,
-        cooldownUntil,
-        penaltyUntil,
-        silence,
-        lastProgress,
-        v);
+        id, name, status, left, failures, outs, cooldownUntil, extra, silence, lastProgress, v);
   }
 }

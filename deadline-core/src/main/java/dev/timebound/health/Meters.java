@@ -10,6 +10,8 @@ class Meters {
 
   void changed(HealthEvent event) {}
 
+  void decided(Decision decision) {}
+
   void penalised(String group) {}
 
   void probed(String group, ProbeOutcome outcome) {}

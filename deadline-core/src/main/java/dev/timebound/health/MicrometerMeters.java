@@ -92,6 +92,16 @@ final class MicrometerMeters extends Meters {
   }
 
   @Override
+  void decided(Decision d) {
+    registry
+        .counter(
+            "timebound.health.decisions",
+            Tags.of(
+                "group", tagOf(d.group()), "action", tag(d.action()), "outcome", tag(d.outcome())))
+        .increment();
+  }
+
+  @Override
   void penalised(String group) {
     registry.counter("timebound.health.penalties", Tags.of("group", tagOf(group))).increment();
   }

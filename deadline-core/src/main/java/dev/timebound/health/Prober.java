@@ -35,7 +35,7 @@ final class Prober<M extends Member> {
   void start(Slot<M> slot, int number) {
     Disposable.Swap probe = Disposables.swap();
     running.put(slot.id, probe);
-    Mono<ProbeOutcome> run = probe(slot);
+    Mono<ProbeOutcome> run = probe(slot.member, slot.lateness);
     hands.accept(
         () ->
             probe.replace(
@@ -59,9 +59,10 @@ final class Prober<M extends Member> {
     }
   }
 
-  private Mono<ProbeOutcome> probe(Slot<M> slot) {
-    Mono<ProbeOutcome> asked = Mono.defer(() -> asked(slot));
-    return Mono.defer(slot.member::prepareProbe)
+  /** One probe, its preparation included. */
+  Mono<ProbeOutcome> probe(Member member, Lateness lateness) {
+    Mono<ProbeOutcome> asked = Mono.defer(() -> asked(member, lateness));
+    return Mono.defer(member::prepareProbe)
         .<ProbeOutcome>then(Mono.empty())
         .timeout(policy.prepareLimit, scheduler)
         .onErrorReturn(ProbeOutcome.NOT_SENT)
@@ -69,7 +70,7 @@ final class Prober<M extends Member> {
   }
 
   /** Its time starts here, after the preparation (BT-14). */
-  private Mono<ProbeOutcome> asked(Slot<M> slot) {
+  private Mono<ProbeOutcome> asked(Member member, Lateness lateness) {
     long limit = Clock.nanos(policy.probeLimit());
     long end = clock.now() + limit;
     Mono<ProbeOutcome> overdue =
@@ -77,10 +78,10 @@ final class Prober<M extends Member> {
             () -> {
               // HE-10: where this timer itself came late an answer may lie unread: it tells
               // nothing. But not twice in a row, or a busy machine would never find a dead member.
-              slot.probeSeenLate = !slot.probeSeenLate && clock.now() - end > limit / 4;
-              return slot.probeSeenLate ? ProbeOutcome.NOT_SENT : ProbeOutcome.TIMED_OUT;
+              lateness.seen = !lateness.seen && clock.now() - end > limit / 4;
+              return lateness.seen ? ProbeOutcome.NOT_SENT : ProbeOutcome.TIMED_OUT;
             });
-    return Mono.defer(slot.member::probe)
+    return Mono.defer(member::probe)
         .map(ProbeOutcome::of)
         .onErrorReturn(ProbeOutcome.FAILED)
         .defaultIfEmpty(ProbeOutcome.NOT_SENT)

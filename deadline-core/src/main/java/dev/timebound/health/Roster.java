@@ -70,6 +70,28 @@ final class Roster<M extends Member> {
         });
   }
 
+  /**
+   * Puts a new member in an old one's place, in one change: there is never a moment with neither.
+   * False where the old one has left already, or the new one's name is taken.
+   */
+  boolean replace(Slot<M> old, M by, Consumer<Slot<M>> joined) {
+    String name = Settings.name("member", by.name());
+    Slot<M> slot = new Slot<>(ids.incrementAndGet(), by, name);
+    if (names.putIfAbsent(name, slot) != null) {
+      return false;
+    }
+    leaving.add(old);
+    if (!old.leave()) {
+      names.remove(name, slot);
+      return false;
+    }
+    byId.put(slot.id, slot);
+    joined.accept(slot);
+    regroup(all -> all.stream().map(s -> s == old ? slot : s).toList());
+    names.remove(old.name, old);
+    return true;
+  }
+
   /** The slot, out of the choice from now on; null where the member is not in the group. */
   @Nullable Slot<M> leave(M member) {
     Slot<M> slot = snapshot().slotOf(member);

@@ -43,6 +43,15 @@ sealed interface Signal {
 
   record ProbeEnded(int id, int number, ProbeOutcome outcome) implements Signal {}
 
+  /**
+   * A replacement was prepared, or could not be.
+   *
+   * @param number of the replacement
+   * @param figure the new one's name where it is ready, else why it is not; for people
+   */
+  record Prepared(int id, int number, ReplacementOutcome outcome, String figure)
+      implements Signal {}
+
   /** Something that was due at a time may be due now. */
   record Wake() implements Signal {}
 }

@@ -57,8 +57,7 @@ final class Slot<M extends Member> {
   /** Something was received since the last tick. */
   volatile boolean progressed;
 
-  /** The last probe's limit was seen late. Of the probe under way, one at a time. */
-  volatile boolean probeSeenLate;
+  final Lateness lateness = new Lateness();
 
   volatile boolean left;
   private volatile boolean gone;

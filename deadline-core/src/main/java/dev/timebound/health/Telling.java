@@ -1,7 +1,9 @@
 package dev.timebound.health;
 
+import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 import reactor.core.publisher.BufferOverflowStrategy;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Sinks;
@@ -16,6 +18,7 @@ final class Telling {
   private final Flux<HealthEvent> events;
   private final Serial<Runnable> emissions = new Serial<>(Runnable::run);
   private final Meters meters;
+  private final Decisions decisions = new Decisions();
 
   Telling(Scheduler scheduler, Meters meters) {
     this.meters = meters;
@@ -31,16 +34,37 @@ final class Telling {
     return events;
   }
 
-  void changed(HealthEvent e) {
+  List<Decision> decisions() {
+    return decisions.last();
+  }
+
+  /** At once: who has reported can read what it led to. */
+  void decided(Decision d) {
+    decisions.add(d);
+  }
+
+  void changed(HealthEvent e, Decision d) {
     // groups tell from workers of their own, a sink wants one at a time; what runs in it only
     // queues
     emissions.offer(() -> sink.tryEmitNext(e));
-    if (e.from() == MemberStatus.QUARANTINED || e.to() == MemberStatus.QUARANTINED) {
-      log.info("health {}/{}: {} -> {}, {}", e.group(), e.member(), e.from(), e.to(), e.figure());
-    } else {
-      log.debug("health {}/{}: {} -> {}, {}", e.group(), e.member(), e.from(), e.to(), e.figure());
+    boolean inService =
+        e.from() != MemberStatus.QUARANTINED
+            && e.to() != MemberStatus.QUARANTINED
+            && e.reason() != HealthReason.REPLACED;
+    log.atLevel(inService ? Level.DEBUG : Level.INFO)
+        .log(
+            "health {}/{}: {} -> {}{}, {} (group: {})",
+            e.group(),
+            e.member(),
+            e.from(),
+            e.to(),
+            e.dryRun() ? " in a dry run" : "",
+            e.figure(),
+            d.groupFigure());
+    if (!e.dryRun()) {
+      meters.changed(e);
     }
-    meters.changed(e);
+    meters.decided(d);
   }
 
   /** Whether anyone hears of penalties and probes. */

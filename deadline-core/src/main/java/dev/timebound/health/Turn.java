@@ -14,12 +14,15 @@ final class Turn {
   /** The sampler's clock. */
   long measured;
 
+  Replacement replacement;
+
   private final List<MemberState> members;
   private final List<Effect> effects = new ArrayList<>(4);
 
   Turn(GroupState state, long now) {
     this.now = now;
     this.measured = state.measured();
+    this.replacement = state.replacement();
     this.members = new ArrayList<>(state.members());
   }
 
@@ -78,14 +81,26 @@ final class Turn {
   }
 
   /** Tells of a change, where the member is in the group. */
-  void changed(MemberState m, MemberStatus from, HealthReason reason, String figure) {
+  void changed(
+      MemberState m, MemberStatus from, HealthReason reason, String figure, HealthPolicy policy) {
     if (!m.left() && (from != m.status() || reason == HealthReason.CAP_REACHED)) {
-      effects.add(new Effect.Changed(m.id(), m.name(), from, m.status(), reason, figure));
+      String group = Figures.group(this, m, reason, policy);
+      effects.add(new Effect.Changed(m.id(), m.name(), from, m.status(), reason, figure, group));
     }
   }
 
+  /** Tells of what is no change of its status. */
+  void tell(MemberState m, HealthReason reason, String figure, HealthPolicy policy) {
+    effects.add(told(m, reason, figure, policy));
+  }
+
+  Effect.Changed told(MemberState m, HealthReason reason, String figure, HealthPolicy policy) {
+    String group = Figures.group(this, m, reason, policy);
+    return new Effect.Changed(m.id(), m.name(), m.status(), m.status(), reason, figure, group);
+  }
+
   Machine.Step done() {
-    return new Machine.Step(new GroupState(members, measured), List.copyOf(effects));
+    return new Machine.Step(new GroupState(members, measured, replacement), List.copyOf(effects));
   }
 
   private int index(int id) {

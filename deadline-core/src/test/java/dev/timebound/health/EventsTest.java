@@ -54,6 +54,7 @@ class EventsTest {
                     HealthReason.FAILURES,
                     "1 connection failures in a row, last: java.lang.IllegalStateException:"
                         + " refused",
+                    false,
                     Instant.ofEpochSecond(90)));
       }
     }
@@ -131,8 +132,10 @@ class EventsTest {
       assertThat(lines.list)
           .extracting(ILoggingEvent::getFormattedMessage)
           .containsExactly(
-              "health g/m0: HEALTHY -> QUARANTINED, 1 connection failures in a row, last: null",
-              "health g/m0: QUARANTINED -> HALF_OPEN, out for PT5S");
+              "health g/m0: HEALTHY -> QUARANTINED, 1 connection failures in a row, last: null (group: median of"
+                  + " 0 failures in a row, 1 of 2 suspect or out)",
+              "health g/m0: QUARANTINED -> HALF_OPEN, out for PT5S (group: median of 0 failures in"
+                  + " a row, 1 of 2 suspect or out)");
     }
   }
 

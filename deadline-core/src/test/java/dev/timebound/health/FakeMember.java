@@ -1,8 +1,11 @@
 package dev.timebound.health;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.Sinks;
 
@@ -15,6 +18,10 @@ final class FakeMember implements Member {
   int running;
   Supplier<Mono<Void>> prepare = Mono::empty;
   Supplier<Mono<ProbeAnswer>> answer;
+  Supplier<Mono<FakeMember>> replacement = Mono::empty;
+  @Nullable Member replacedBy;
+  boolean ended;
+  int discarded;
   final List<Sinks.One<ProbeAnswer>> asked = new ArrayList<>();
 
   FakeMember(String name) {
@@ -57,6 +64,23 @@ final class FakeMember implements Member {
     probes++;
     running++;
     return answer.get().doOnCancel(() -> cancelled++).doFinally(end -> running--);
+  }
+
+  @Override
+  public Mono<FakeMember> replacement() {
+    return replacement.get();
+  }
+
+  @Override
+  public void replaced(Member by, Mono<Void> ended) {
+    assertThat(replacedBy).as("told twice").isNull();
+    replacedBy = by;
+    ended.subscribe(null, null, () -> this.ended = true);
+  }
+
+  @Override
+  public void discarded() {
+    discarded++;
   }
 
   @Override

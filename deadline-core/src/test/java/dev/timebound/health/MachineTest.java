@@ -30,7 +30,7 @@ class MachineTest {
           .build();
 
   private static Machine machine(HealthPolicy policy) {
-    return new Machine(policy, new Backoff(policy.probeFirst, policy.probeMax, 5));
+    return new Machine(policy, new Backoff(policy.probeFirst, policy.probeMax, 5), false);
   }
 
   private static GroupState members(Machine m, int n) {
@@ -65,7 +65,8 @@ class MachineTest {
                   MemberStatus.HEALTHY,
                   MemberStatus.SUSPECT,
                   HealthReason.SILENCE,
-                  "a caller waited PT1S with nothing received"),
+                  "a caller waited PT1S with nothing received",
+                  "1 others received something, 1 of 4 suspect or out, at most 2"),
               new Effect.StartProbe(1, 1));
     }
 
