@@ -26,7 +26,7 @@ final class Proof {
   }
 
   static Proof onReader(
-      ReaderConnection reader, Fence fence, long number, @Nullable Long statementTimeoutMillis) {
+      ReaderConnection reader, Fence fence, long number, long statementTimeoutMillis) {
     boolean hides = reader.hidesReplayPosition();
     CompletableFuture<Boolean> position =
         ProofSql.asksPosition(fence, hides)
@@ -34,12 +34,13 @@ final class Proof {
                 .then(Mono.just(true))
                 .toFuture()
             : null;
-    String batch = ProofSql.batch(fence, number, hides, statementTimeoutMillis);
+    String batch =
+        ProofSql.begin(statementTimeoutMillis) + reader.proofs().sql(fence, number, hides);
     return new Proof(position, answer(reader.driver(), batch).toFuture());
   }
 
-  static Proof onWriter(io.r2dbc.spi.Connection writer, @Nullable Long statementTimeoutMillis) {
-    String batch = ProofSql.writerBatch(statementTimeoutMillis);
+  static Proof onWriter(io.r2dbc.spi.Connection writer, long statementTimeoutMillis) {
+    String batch = ProofSql.begin(statementTimeoutMillis) + ProofSql.ROLE;
     return new Proof(null, answer(writer, batch).toFuture());
   }
 

@@ -1,7 +1,6 @@
 package dev.timebound.pg;
 
 import java.time.Duration;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The text of a proof. (PG-10, PG-20)
@@ -18,8 +17,11 @@ final class ProofSql {
   /** The row that the writer's task moves; the only name that users must know. */
   static final String HEARTBEAT = "timebound_heartbeat";
 
-  /** By its key: an aggregate costs more to plan, which is done for each read. */
+  /** By its key: an aggregate costs more to plan. */
   private static final String THE_ROW = " WHERE id = 1)";
+
+  /** The least that is observed. */
+  static final String ROLE = "SELECT pg_is_in_recovery()";
 
   private static final String VERDICT = "timebound.fence";
 
@@ -53,18 +55,22 @@ final class ProofSql {
   }
 
   /**
-   * Opens the transaction and observes role and freshness in its snapshot, as a row of one boolean:
-   * whether the server is a standby.
+   * Opens the transaction.
    *
-   * @param statementTimeoutMillis 0 for none; null to leave the session's
+   * @param statementTimeoutMillis 0 for none
    */
-  static String batch(
-      Fence fence,
-      long number,
-      boolean hidesReplayPosition,
-      @Nullable Long statementTimeoutMillis) {
-    StringBuilder sql = new StringBuilder(begin(statementTimeoutMillis));
-    sql.append("SELECT pg_is_in_recovery()");
+  static String begin(long statementTimeoutMillis) {
+    return "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL statement_timeout = "
+        + statementTimeoutMillis
+        + "; ";
+  }
+
+  /**
+   * Observes role and freshness in the transaction's snapshot, as a row of one boolean: whether the
+   * server is a standby.
+   */
+  static String observation(Fence fence, long number, boolean hidesReplayPosition) {
+    StringBuilder sql = new StringBuilder(ROLE);
     if (fence.lsn() != 0) {
       holds(
           sql,
@@ -77,18 +83,6 @@ final class ProofSql {
       holds(sql, heartbeatWithin(staleness));
     }
     return sql.toString();
-  }
-
-  /** Opens the same transaction on the writer, which satisfies every fence. */
-  static String writerBatch(@Nullable Long statementTimeoutMillis) {
-    return begin(statementTimeoutMillis) + "SELECT pg_is_in_recovery()";
-  }
-
-  private static String begin(@Nullable Long statementTimeoutMillis) {
-    String begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; ";
-    return statementTimeoutMillis == null
-        ? begin
-        : begin + "SET LOCAL statement_timeout = " + statementTimeoutMillis + "; ";
   }
 
   private static void holds(StringBuilder sql, String condition) {

@@ -196,6 +196,7 @@ final class ReadSession {
                   .doOnNext(
                       standby -> {
                         charge("pg.proof", began);
+                        lease.connection().proofs().ran();
                         router.roleSeen(c.reader(), standby);
                         bind(lease.driver(), RouteReason.PROVED);
                       })
@@ -242,8 +243,11 @@ final class ReadSession {
   private Flux<Result> unproved(
       Throwable e, Execution what, Checkout c, Lease lease, Duration mayWait, long proofEnd) {
     ReaderConnection reader = lease.connection();
-    if (e instanceof Proof.PositionHiddenException) {
+    boolean hidden = e instanceof Proof.PositionHiddenException;
+    if (hidden) {
       reader.hidesReplayPosition(true);
+    }
+    if (hidden || reader.proofs().refused(e)) {
       return again(reader).thenMany(proved(what, c, lease, mayWait, proofEnd));
     }
     if (e instanceof TimeoutException) {

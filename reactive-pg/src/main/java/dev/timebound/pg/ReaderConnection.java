@@ -22,6 +22,7 @@ final class ReaderConnection {
   private final PgSettings settings;
   private final long dialledAt;
   private final AtomicBoolean closing = new AtomicBoolean();
+  private final NamedProofs proofs = new NamedProofs();
 
   private final AtomicLong idleSince = new AtomicLong(NEW);
   private volatile boolean retired;
@@ -52,6 +53,10 @@ final class ReaderConnection {
 
   void hidesReplayPosition(boolean hides) {
     hidesReplayPosition = hides;
+  }
+
+  NamedProofs proofs() {
+    return proofs;
   }
 
   // ---- the pool's

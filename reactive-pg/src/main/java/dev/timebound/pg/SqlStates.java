@@ -13,11 +13,20 @@ final class SqlStates {
   private static final String READ_ONLY_TRANSACTION = "25006";
   private static final String FAILED_TRANSACTION = "25P02";
 
+  private static final String UNKNOWN_STATEMENT = "26000";
+  private static final String DUPLICATE_STATEMENT = "42P05";
+
   private SqlStates() {}
 
   /** The error that ends a proof whose fence does not hold: a division by zero made on purpose. */
   static boolean isStale(Throwable e) {
     return DIVISION_BY_ZERO.equals(state(e));
+  }
+
+  /** The server does not know a prepared statement's name, or knows another one by it. */
+  static boolean isStatementName(Throwable e) {
+    String state = state(e);
+    return UNKNOWN_STATEMENT.equals(state) || DUPLICATE_STATEMENT.equals(state);
   }
 
   static boolean isReadOnly(Throwable e) {

@@ -245,7 +245,8 @@ class RoutedReadTest {
       locks.setAutoCommit(false);
       try (java.sql.Statement statement = locks.createStatement()) {
         statement.execute("LOCK TABLE timebound_heartbeat IN ACCESS EXCLUSIVE MODE");
-        statement.execute("SELECT pg_current_wal_flush_lsn()");
+        // a commit takes the lock's record along to the standby
+        routed.servers.primary().execute("SELECT pg_logical_emit_message(true, '', '')");
         routed.servers.awaitReplay();
         eventually(
             () ->
