@@ -57,6 +57,7 @@ record Bound(
   Throwable named(Throwable error, Deadline deadline) {
     return operation != null
             && error instanceof DeadlineExceededException late
+            && !(late instanceof TooLittleTimeException) // tells what was refused, not who was late
             && late.isOf(deadline)
             && !late.operation().equals(operation)
         ? new DeadlineExceededException(operation, deadline, late)

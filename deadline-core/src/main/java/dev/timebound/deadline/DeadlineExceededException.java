@@ -24,7 +24,7 @@ public class DeadlineExceededException extends RuntimeException {
   @SuppressWarnings("serial") // List.copyOf and the entries' fields are serializable
   private final List<LedgerEntry> ledger;
 
-  /** Null after a journey through serialization, and in a subclass's. */
+  /** Null after a journey through serialization. */
   private final transient @Nullable Deadline deadline;
 
   /** For an operation that found the deadline passed, or was ended by it. */

@@ -2,6 +2,7 @@ package dev.timebound.deadline;
 
 import java.time.Duration;
 import java.util.Objects;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -130,6 +131,77 @@ public final class Deadlines {
   }
 
   /**
+   * Calls a second time where no answer came for this long, takes the first answer and cancels the
+   * other call (DL-11), such as {@code mono.transform(Deadlines.hedge(ofMillis(50), budget))}. For
+   * a Mono whose work may be done twice: both calls are subscriptions of it, with the same Context.
+   * A Flux has no such operator, since what came from one call cannot be taken up by another.
+   *
+   * <p>An empty end is an answer. Where one call fails while the other still runs, the other is
+   * waited for; where both fail, the last error is told. An error before the second call is told at
+   * once: trying again is {@link RetryWithin}'s.
+   *
+   * <p>No second call is made where less than {@code after} is left of the Context's deadline,
+   * since it could hardly answer in time, nor where the budget grants none; the first goes on
+   * alone. Each subscription counts as a request of the budget. The time counts from downstream's
+   * request, on the scheduler of the deadline, where the second call is made. The ledger gets
+   * {@code <operation> before its hedge}.
+   *
+   * @throws IllegalArgumentException where after is zero or negative
+   */
+  public static <T> UnaryOperator<Mono<T>> hedge(Duration after, RetryBudget budget) {
+    return hedged(after, budget, after, null);
+  }
+
+  /**
+   * As {@link #hedge(Duration, RetryBudget)}, with the least time that must be left for the second
+   * call, and the name of the operation for the ledger.
+   *
+   * @throws IllegalArgumentException where after is zero or negative, or leastUseful negative
+   */
+  public static <T> UnaryOperator<Mono<T>> hedge(
+      Duration after, RetryBudget budget, Duration leastUseful, String operation) {
+    return hedged(after, budget, leastUseful, Objects.requireNonNull(operation, "operation"));
+  }
+
+  /**
+   * Serves items one after the other, each within its share of what is left of the Context's
+   * deadline when its turn comes: half of it, all of it for the last (DL-12, {@link
+   * Deadline#share}). Like {@code Flux.fromIterable(items).concatMap(mapper)}, in order and at
+   * downstream's demand; but an item whose share runs out ends with what it gave, and the next has
+   * its turn. Each item's sequence finds its share in its Context.
+   *
+   * <p>What an item lacks is not told; for that there is {@link #concatMapShared(Iterable,
+   * Function, BiFunction)}. Any other error of an item ends the whole. Without a deadline nothing
+   * is cut. Items whose turn comes after the deadline are cut without being begun, so that what
+   * came in still gets through a bound downstream. The items are read at each subscription.
+   */
+  public static <A, R> Flux<R> concatMapShared(
+      Iterable<? extends A> items, Function<? super A, ? extends Publisher<? extends R>> mapper) {
+    return concatMapShared(items, mapper, (item, late) -> Mono.empty());
+  }
+
+  /**
+   * As {@link #concatMapShared(Iterable, Function)}, and tells what was cut: the sequence that
+   * {@code onCut} makes of the item and the error follows what the item gave, such as a marker for
+   * the caller, or {@code Mono.error(late)} to fail after all. It runs when the item's share is
+   * over, on the time of those that follow, so it should be at hand.
+   *
+   * <p>Cut is an item that fails with the {@link DeadlineExceededException} of its share, whoever
+   * noticed first, or with {@link TooLittleTimeException} for it; the deadline of a bound of its
+   * own that passed is an error as any other.
+   */
+  public static <A, R> Flux<R> concatMapShared(
+      Iterable<? extends A> items,
+      Function<? super A, ? extends Publisher<? extends R>> mapper,
+      BiFunction<? super A, ? super DeadlineExceededException, ? extends Publisher<? extends R>>
+          onCut) {
+    Objects.requireNonNull(items, "items");
+    Objects.requireNonNull(mapper, "mapper");
+    Objects.requireNonNull(onCut, "onCut");
+    return new SharedConcat<A, R>(mapper, onCut).over(items);
+  }
+
+  /**
    * A Mono that reads the deadline once, at each subscription, such as {@code Deadlines.defer(d ->
    * call(d.remaining()))}; {@link Deadline#none()} where the Context has none (DL-3). Where the
    * deadline has passed, the call is not made, and the Mono fails with {@link
@@ -193,6 +265,20 @@ public final class Deadlines {
       throw new IllegalArgumentException("gapTimeout: " + gap + " (expected: > 0)");
     }
     return new GapTimeout(Durations.nanos(gap), operation)::apply;
+  }
+
+  private static <T> UnaryOperator<Mono<T>> hedged(
+      Duration after, RetryBudget budget, Duration least, @Nullable String operation) {
+    Objects.requireNonNull(budget, "budget");
+    if (after.isZero() || after.isNegative()) {
+      throw new IllegalArgumentException("hedge.after: " + after + " (expected: > 0)");
+    }
+    if (least.isNegative()) {
+      throw new IllegalArgumentException("hedge.leastUseful: " + least + " (expected: >= 0)");
+    }
+    MonoHedge.Settings settings =
+        new MonoHedge.Settings(Durations.nanos(after), budget, Durations.nanos(least), operation);
+    return source -> new MonoHedge<>(source, settings);
   }
 
   private static <T> UnaryOperator<Publisher<T>> requiring(

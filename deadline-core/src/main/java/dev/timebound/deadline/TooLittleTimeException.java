@@ -35,7 +35,7 @@ public final class TooLittleTimeException extends DeadlineExceededException {
         deadline.budgetNanos(),
         elapsed(deadline, left),
         ledger,
-        null,
+        deadline,
         null);
     this.left = left;
     this.needed = needed;

@@ -58,6 +58,30 @@ class ArchitectureTest {
           .because("DL-1, HE-10: virtual time must reach every rule of time");
 
   @ArchTest
+  static final ArchRule contextPropagationIsOptional =
+      noClasses()
+          .that()
+          .doNotHaveSimpleName("DeadlineThreadLocalAccessor")
+          .should()
+          .dependOnClassesThat()
+          .resideInAPackage("io.micrometer.context..")
+          .because("DL-7: one class needs it, which nothing loads where it is absent");
+
+  @ArchTest
+  static final ArchRule metersAreOptional =
+      noClasses()
+          .that()
+          .resideInAPackage("dev.timebound.deadline..")
+          .and()
+          .doNotHaveSimpleName("BudgetMeters")
+          .and()
+          .haveNameNotMatching(".*RetryBudget\\$Builder")
+          .should()
+          .dependOnClassesThat()
+          .resideInAPackage("io.micrometer.core..")
+          .because("DL-11: one class uses Micrometer, and the builder names it");
+
+  @ArchTest
   static final ArchRule operatorsAreNotPublic =
       classes()
           .that()

@@ -7,6 +7,7 @@ import java.lang.reflect.Method;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.List;
 import java.util.function.LongFunction;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -93,6 +94,41 @@ class TckTest {
                 () ->
                     Mono.<Integer>error(new IllegalStateException())
                         .transform(Deadlines.gapTimeout(LONG))));
+  }
+
+  @TestFactory
+  @DisplayName("DL-11 TCK: Mono hedge, with both calls under way")
+  Stream<DynamicTest> hedge() {
+    RetryBudget all = RetryBudget.builder().share(1).perSecond(1_000_000).build();
+    return verify(
+        () ->
+            new Verification(
+                1,
+                n ->
+                    Mono.delay(Duration.ofMillis(5))
+                        .map(Long::intValue)
+                        .transform(Deadlines.hedge(Duration.ofMillis(1), all)),
+                () ->
+                    Mono.<Integer>error(new IllegalStateException())
+                        .transform(Deadlines.hedge(LONG, all))));
+  }
+
+  @TestFactory
+  @DisplayName("DL-12 TCK: concatMapShared")
+  Stream<DynamicTest> concatMapShared() {
+    return verify(
+        () ->
+            new Verification(
+                MANY,
+                n -> {
+                  int half = (int) (Math.min(n, MANY) / 2);
+                  int rest = (int) (Math.min(n, MANY) - half);
+                  return Deadlines.concatMapShared(List.of(half, rest), part -> items(part))
+                      .transform(Deadlines.within(LONG));
+                },
+                () ->
+                    Deadlines.concatMapShared(
+                        List.of(1), item -> Mono.<Integer>error(new IllegalStateException()))));
   }
 
   @Test

@@ -1,0 +1,192 @@
+package dev.timebound.deadline;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.time.Duration;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import reactor.test.scheduler.VirtualTimeScheduler;
+
+@Timeout(60)
+class RetryBudgetTest {
+  private final ManualScheduler clock = new ManualScheduler();
+
+  private static int takeAll(RetryBudget budget) {
+    int taken = 0;
+    while (budget.tryTake()) {
+      taken++;
+    }
+    return taken;
+  }
+
+  private static void request(RetryBudget budget, int times) {
+    for (int i = 0; i < times; i++) {
+      budget.requested();
+    }
+  }
+
+  @Nested
+  class Allowance {
+    @Test
+    @DisplayName("DL-11 by default 10 a second, whatever the requests are")
+    void perSecond() {
+      RetryBudget budget = RetryBudget.builder().scheduler(clock).build();
+      assertThat(takeAll(budget)).isEqualTo(10);
+      clock.pass(Duration.ofMillis(99));
+      assertThat(takeAll(budget)).isZero();
+      clock.pass(Duration.ofMillis(1));
+      assertThat(takeAll(budget)).isEqualTo(1);
+      clock.pass(Duration.ofMillis(450));
+      assertThat(takeAll(budget)).isEqualTo(4);
+    }
+
+    @Test
+    @DisplayName("DL-11 what a second was not asked for is lost with the second")
+    void notSaved() {
+      RetryBudget budget = RetryBudget.builder().scheduler(clock).build();
+      clock.pass(Duration.ofHours(1));
+      assertThat(takeAll(budget)).isEqualTo(10);
+    }
+
+    @Test
+    @DisplayName("DL-11 none a second: only what the requests earn")
+    void none() {
+      RetryBudget budget = RetryBudget.builder().perSecond(0).scheduler(clock).build();
+      clock.pass(Duration.ofHours(1));
+      assertThat(budget.tryTake()).isFalse();
+    }
+
+    @Test
+    @DisplayName("DL-11 a clock that was replaced, as by virtual time, locks nobody out")
+    void anotherClock() {
+      RetryBudget budget = RetryBudget.create();
+      takeAll(budget);
+      VirtualTimeScheduler.getOrSet();
+      try {
+        assertThat(takeAll(budget)).isEqualTo(10);
+        assertThat(budget.tryTake()).isFalse();
+        VirtualTimeScheduler.get().advanceTimeBy(Duration.ofSeconds(1));
+        assertThat(takeAll(budget)).isEqualTo(10);
+      } finally {
+        VirtualTimeScheduler.reset();
+      }
+    }
+  }
+
+  @Nested
+  class Share {
+    @Test
+    @DisplayName("DL-11 by default 20% of the requests")
+    void twentyPercent() {
+      RetryBudget budget = RetryBudget.builder().perSecond(0).scheduler(clock).build();
+      request(budget, 4);
+      assertThat(budget.tryTake()).isFalse();
+      request(budget, 1);
+      assertThat(takeAll(budget)).isEqualTo(1);
+      request(budget, 50);
+      assertThat(takeAll(budget)).isEqualTo(10);
+    }
+
+    @Test
+    @DisplayName("DL-11 savings are bounded, and the second's allowance is used before them")
+    void bounded() {
+      RetryBudget budget = RetryBudget.builder().saved(30).scheduler(clock).build();
+      request(budget, 1_000_000);
+      for (int i = 0; i < 10; i++) {
+        assertThat(budget.tryTake()).isTrue();
+      }
+      clock.pass(Duration.ofSeconds(1));
+      assertThat(takeAll(budget)).isEqualTo(10 + 30);
+    }
+
+    @Test
+    @DisplayName("DL-11 a share of 0 earns nothing, a share of 1 a call for each request")
+    void extremes() {
+      RetryBudget nothing = RetryBudget.builder().share(0).perSecond(0).build();
+      request(nothing, 1_000);
+      assertThat(nothing.tryTake()).isFalse();
+      RetryBudget each = RetryBudget.builder().share(1).perSecond(0).build();
+      request(each, 7);
+      assertThat(takeAll(each)).isEqualTo(7);
+    }
+  }
+
+  @Test
+  @DisplayName("DL-11 many threads take no more than there is, and no less")
+  void threads() throws InterruptedException {
+    RetryBudget budget =
+        RetryBudget.builder().saved(10_000).perSecond(100).scheduler(clock).build();
+    AtomicInteger taken = new AtomicInteger();
+    int threads = 4;
+    CountDownLatch start = new CountDownLatch(1);
+    CountDownLatch done = new CountDownLatch(threads);
+    for (int t = 0; t < threads; t++) {
+      new Thread(
+              () -> {
+                try {
+                  start.await();
+                  for (int i = 0; i < 10_000; i++) {
+                    budget.requested();
+                    if (budget.tryTake()) {
+                      taken.incrementAndGet();
+                    }
+                  }
+                } catch (InterruptedException e) {
+                  Thread.currentThread().interrupt();
+                } finally {
+                  done.countDown();
+                }
+              })
+          .start();
+    }
+    start.countDown();
+    assertThat(done.await(30, TimeUnit.SECONDS)).isTrue();
+    taken.addAndGet(takeAll(budget));
+    assertThat(taken).hasValue(threads * 10_000 / 5 + 100);
+    assertThat(budget.granted()).isEqualTo(taken.get());
+  }
+
+  @Test
+  @DisplayName("DL-11 settings out of range are named, with the value and what was expected")
+  void settings() {
+    assertThatThrownBy(() -> RetryBudget.builder().share(1.1))
+        .hasMessage("share: 1.1 (expected: 0 to 1)");
+    assertThatThrownBy(() -> RetryBudget.builder().share(Double.NaN))
+        .hasMessage("share: NaN (expected: 0 to 1)");
+    assertThatThrownBy(() -> RetryBudget.builder().share(-0.1))
+        .isInstanceOf(IllegalArgumentException.class);
+    assertThatThrownBy(() -> RetryBudget.builder().perSecond(-1))
+        .hasMessage("perSecond: -1 (expected: 0 to 1000000)");
+    assertThatThrownBy(() -> RetryBudget.builder().saved(1_000_001))
+        .hasMessage("saved: 1000001 (expected: 0 to 1000000)");
+  }
+
+  @Test
+  @DisplayName("DL-11 what is granted and refused is counted, by the budget's name")
+  void meters() {
+    SimpleMeterRegistry registry = new SimpleMeterRegistry();
+    RetryBudget budget =
+        RetryBudget.builder().perSecond(2).scheduler(clock).meters(registry, "orders").build();
+    for (int i = 0; i < 5; i++) {
+      budget.tryTake();
+    }
+    assertThat(counted(registry, "granted")).isEqualTo(2);
+    assertThat(counted(registry, "refused")).isEqualTo(3);
+  }
+
+  private static double counted(SimpleMeterRegistry registry, String outcome) {
+    return registry
+        .get("timebound.retry.budget")
+        .tag("name", "orders")
+        .tag("outcome", outcome)
+        .functionCounter()
+        .count();
+  }
+}
