@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.grpc.GrpcCalls;
+import dev.timebound.grpc.GrpcServerDeadlines;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ManagedChannel;
@@ -61,6 +62,13 @@ class GrpcCallsExampleTest {
         .transform(Deadlines.within(Duration.ofSeconds(2), "lines"));
   }
 
+  /** A method of a server, whose way to the profile is a call further on. */
+  Mono<String> greet(Mono<String> profile) {
+    return profile
+        .flatMap(found -> greeting(channel, found))
+        .transform(GrpcServerDeadlines.fromContext(Duration.ofSeconds(5)));
+  }
+
   @BeforeEach
   void start() throws IOException {
     server.start();
@@ -90,6 +98,15 @@ class GrpcCallsExampleTest {
                 assertThat(e)
                     .isInstanceOf(DeadlineExceededException.class)
                     .hasMessageContaining("deadline of 800 ms exceeded"))
+        .verify(Duration.ofSeconds(20));
+  }
+
+  @Test
+  @DisplayName("DL-7 a server's method closes DEADLINE_EXCEEDED when a bound further in passes")
+  void edge() {
+    assertThat(greet(Mono.just("Ada")).block()).isEqualTo("hello Ada");
+    StepVerifier.create(greet(Mono.just("nobody")))
+        .expectErrorMatches(e -> Status.fromThrowable(e).getCode() == Status.Code.DEADLINE_EXCEEDED)
         .verify(Duration.ofSeconds(20));
   }
 
