@@ -6,7 +6,6 @@ import com.google.bigtable.v2.FeatureFlags;
 import com.google.bigtable.v2.PingAndWarmRequest;
 import com.google.bigtable.v2.SampleRowKeysRequest;
 import com.google.protobuf.ByteString;
-import dev.timebound.grpc.CallAttempt;
 import dev.timebound.grpc.ChannelPool;
 import dev.timebound.grpc.ChannelPoolBuilder;
 import dev.timebound.grpc.ConnectionLoops;
@@ -16,7 +15,6 @@ import io.grpc.Channel;
 import io.grpc.ClientInterceptors;
 import io.grpc.Metadata;
 import io.grpc.auth.MoreCallCredentials;
-import io.grpc.stub.MetadataUtils;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
@@ -61,6 +59,7 @@ public final class BigtableClient implements AutoCloseable {
                   .setReverseScans(true)
                   .setLastScannedRowResponses(true)
                   .setRetryInfo(true)
+                  .setRoutingCookie(true)
                   .build()
                   .toByteArray());
 
@@ -112,7 +111,7 @@ public final class BigtableClient implements AutoCloseable {
     BigtableObservations observations = BigtableObservations.of(builder.observations());
     this.reads =
         new ReadRowsCalls(settings, this::channelFor, options, executor, meters, observations);
-    this.retry = new BigtableRetry(settings, observations);
+    this.retry = new BigtableRetry(settings, options, observations);
   }
 
   public static BigtableClientBuilder builder() {
@@ -162,7 +161,7 @@ public final class BigtableClient implements AutoCloseable {
                 GrpcCalls.serverStreaming(
                         channelFor(request.getTableName()),
                         BigtableGrpc.getSampleRowKeysMethod(),
-                        options.withOption(CallAttempt.KEY, attempt),
+                        attempt,
                         request)
                     .map(sample -> new KeyOffset(sample.getRowKey(), sample.getOffsetBytes()))
                     .collectList())
@@ -180,7 +179,7 @@ public final class BigtableClient implements AutoCloseable {
                 GrpcCalls.unary(
                     channelFor(request.getName()),
                     BigtableGrpc.getPingAndWarmMethod(),
-                    options.withOption(CallAttempt.KEY, attempt),
+                    attempt,
                     request))
         .then();
   }
@@ -238,7 +237,6 @@ public final class BigtableClient implements AutoCloseable {
     headers.put(REQUEST_PARAMS, params);
     headers.put(RESOURCE_PREFIX, resource);
     headers.put(FEATURES, FEATURE_FLAGS);
-    return ClientInterceptors.intercept(
-        channel, MetadataUtils.newAttachHeadersInterceptor(headers));
+    return ClientInterceptors.intercept(channel, AttemptHeaders.interceptor(headers));
   }
 }

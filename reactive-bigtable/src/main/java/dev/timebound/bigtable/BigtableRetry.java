@@ -7,6 +7,7 @@ import dev.timebound.deadline.Deadlines;
 import dev.timebound.grpc.CallAttempt;
 import dev.timebound.health.FailureKind;
 import io.github.resilience4j.core.IntervalFunction;
+import io.grpc.CallOptions;
 import io.grpc.Status;
 import java.time.Duration;
 import java.util.HashSet;
@@ -24,11 +25,13 @@ import reactor.core.publisher.Mono;
  */
 final class BigtableRetry {
   private final BigtableSettings settings;
+  private final CallOptions options;
   private final BigtableObservations observations;
   private final IntervalFunction backoff;
 
-  BigtableRetry(BigtableSettings settings, BigtableObservations observations) {
+  BigtableRetry(BigtableSettings settings, CallOptions options, BigtableObservations observations) {
     this.settings = settings;
+    this.options = options;
     this.observations = observations;
     this.backoff = settings.backoff();
   }
@@ -36,8 +39,9 @@ final class BigtableRetry {
   /**
    * @param what how it is named to the deadline's ledger and error, and to those who watch
    * @param resource the full name of the table, or of the instance
+   * @param call an attempt, with these options
    */
-  <T> Mono<T> around(ObservedCall what, String resource, Function<CallAttempt, Mono<T>> call) {
+  <T> Mono<T> around(ObservedCall what, String resource, Function<CallOptions, Mono<T>> call) {
     return Mono.deferContextual(
             context -> {
               Attempts<T> attempts =
@@ -55,20 +59,24 @@ final class BigtableRetry {
   /** Those of one subscription, one after the other. */
   private final class Attempts<T> {
     private final String operation;
-    private final Function<CallAttempt, Mono<T>> call;
+    private final Function<CallOptions, Mono<T>> call;
     private final Deadline deadline;
+    private final AttemptHeaders headers = new AttemptHeaders();
     private final Set<String> avoid = new HashSet<>();
     private final AtomicBoolean over = new AtomicBoolean();
 
     /** Number of the last attempt that was charged. */
     private final AtomicInteger charged = new AtomicInteger();
 
+    /** How often the server told when to come back: those attempts do not count. (BT-38) */
+    private volatile int told;
+
     // of the last attempt
     private volatile int number;
     private volatile long began;
     private volatile @Nullable CallAttempt last;
 
-    Attempts(String operation, Function<CallAttempt, Mono<T>> call, Deadline deadline) {
+    Attempts(String operation, Function<CallOptions, Mono<T>> call, Deadline deadline) {
       this.operation = operation;
       this.call = call;
       this.deadline = deadline;
@@ -80,7 +88,9 @@ final class BigtableRetry {
       last = attempt;
       number = made + 1; // the attempts come one after the other
       began = settings.scheduler().now(TimeUnit.NANOSECONDS);
-      return Mono.firstWithSignal(call.apply(attempt), noHeaders(attempt))
+      CallOptions own =
+          options.withOption(CallAttempt.KEY, attempt).withOption(AttemptHeaders.KEY, headers);
+      return Mono.firstWithSignal(call.apply(own), noHeaders(attempt))
           .doOnSuccess(answer -> charge())
           .onErrorResume(
               failure -> {
@@ -124,11 +134,13 @@ final class BigtableRetry {
     private Mono<T> retry(CallAttempt attempt, Throwable failure) {
       BigtableStatuses.Verdict verdict =
           BigtableStatuses.of(failure, CallEnd.EndedBy.PEER, attempt.isSent());
-      if (verdict == null || !verdict.retryable() || number >= settings.maxAttempts()) {
+      if (verdict == null || !mayRetry(verdict)) {
         return Mono.error(failure);
       }
+      int counted = Math.max(1, number - told);
       long pause =
-          Math.max(TimeUnit.MILLISECONDS.toNanos(backoff.apply(number)), verdict.retryDelayNanos());
+          Math.max(
+              TimeUnit.MILLISECONDS.toNanos(backoff.apply(counted)), verdict.retryDelayNanos());
       if (!deadline.isNone() && deadline.remainingNanos() <= pause) {
         // No attempt could start before the deadline. (BT-36)
         return Mono.error(failure);
@@ -138,6 +150,15 @@ final class BigtableRetry {
         avoid.add(channel);
       }
       return Mono.delay(Duration.ofNanos(pause), settings.scheduler()).then(Mono.defer(this::next));
+    }
+
+    private boolean mayRetry(BigtableStatuses.Verdict verdict) {
+      if (!settings.retries() || !verdict.isTold()) {
+        return verdict.retryable() && number - told < settings.maxAttempts();
+      }
+      int all = told + 1; // the attempts come one after the other
+      told = all;
+      return all <= BigtableSettings.MAX_TOLD_RETRIES;
     }
 
     private Mono<T> noHeaders(CallAttempt attempt) {

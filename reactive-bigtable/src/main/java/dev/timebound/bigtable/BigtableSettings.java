@@ -16,6 +16,9 @@ record BigtableSettings(
     Duration maxBackoff,
     Scheduler scheduler) {
 
+  /** How often without progress a server may put an attempt off that does not count. (BT-38) */
+  static final int MAX_TOLD_RETRIES = 10;
+
   /** Nanoseconds of a length of time that may be any; the longest there are where it has more. */
   static long nanos(Duration length) {
     try {

@@ -49,6 +49,11 @@ final class BigtableStatuses {
   record Verdict(
       Line line, @Nullable FailureKind kind, boolean retryable, @Nullable Duration retryDelay) {
 
+    /** Whether the server told when to come back. */
+    boolean isTold() {
+      return retryDelay != null;
+    }
+
     /** The least wait that the server asked for, 0 where none. */
     long retryDelayNanos() {
       return retryDelay == null ? 0 : BigtableSettings.nanos(retryDelay);

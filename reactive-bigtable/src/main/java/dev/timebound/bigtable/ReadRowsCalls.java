@@ -113,11 +113,11 @@ final class ReadRowsCalls {
   }
 
   /** The messages of the response as they came, for {@link RowMerger}. */
-  Flux<byte[]> call(ReadRowsRequest request, CallAttempt attempt) {
+  Flux<byte[]> call(ReadRowsRequest request, CallAttempt attempt, AttemptHeaders headers) {
     return GrpcCalls.serverStreaming(
         channels.apply(request.getTableName()),
         READ_ROWS,
-        options.withOption(CallAttempt.KEY, attempt),
+        options.withOption(CallAttempt.KEY, attempt).withOption(AttemptHeaders.KEY, headers),
         request);
   }
 }

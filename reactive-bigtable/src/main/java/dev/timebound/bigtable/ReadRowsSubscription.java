@@ -82,6 +82,11 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
   private int attempts;
 
   private int attemptsInAll;
+
+  /** How often, since the last progress, the server told when to come back. */
+  private int toldToRetry;
+
+  private final AttemptHeaders headers = new AttemptHeaders();
   private final Set<String> avoid = new HashSet<>();
   private @Nullable String lastChannel;
   private @Nullable Disposable backoff;
@@ -247,6 +252,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     }
     if (advanced) {
       attempts = 1;
+      toldToRetry = 0;
       if (!avoid.isEmpty()) {
         avoid.clear();
       }
@@ -303,7 +309,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     }
     BigtableStatuses.Verdict verdict =
         BigtableStatuses.of(failure, a.endedBy(), a.callAttempt.isSent());
-    if (verdict == null || !verdict.retryable() || attempts >= calls.settings().maxAttempts()) {
+    if (verdict == null || !mayRetry(verdict)) {
       fail(failure);
       return;
     }
@@ -311,12 +317,21 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     parked = verdict;
   }
 
+  /** An attempt after which the server told when to come back does not count. (BT-38) */
+  private boolean mayRetry(BigtableStatuses.Verdict verdict) {
+    if (!calls.settings().retries() || !verdict.isTold()) {
+      return verdict.retryable() && attempts < calls.settings().maxAttempts();
+    }
+    attempts--;
+    return ++toldToRetry <= BigtableSettings.MAX_TOLD_RETRIES;
+  }
+
   /** Only now that a row is wanted: a stream nobody reads sends no retries. */
   private void scheduleRetry() {
     BigtableStatuses.Verdict verdict = Objects.requireNonNull(parked);
     Throwable failure = Objects.requireNonNull(lastFailure);
     parked = null;
-    long delay = Math.max(calls.backoffNanos(attempts), verdict.retryDelayNanos());
+    long delay = Math.max(calls.backoffNanos(Math.max(1, attempts)), verdict.retryDelayNanos());
     if (!deadline.isNone() && deadline.remainingNanos() <= delay) {
       // No attempt could start before the deadline. (BT-36)
       fail(failure);
@@ -348,7 +363,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     // The last attempt has none, so that a read slow on the server still completes. (BT-33)
     a.armGap(attempts < calls.settings().maxAttempts());
     attempt = a;
-    calls.call(request, a.callAttempt).subscribe(a);
+    calls.call(request, a.callAttempt, headers).subscribe(a);
   }
 
   private void complete() {

@@ -10,6 +10,7 @@ import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.test.Script;
+import io.grpc.CallOptions;
 import io.grpc.Status;
 import io.micrometer.common.KeyValue;
 import io.micrometer.observation.Observation;
@@ -343,6 +344,7 @@ class ObservationsTest {
       BigtableRetry retry =
           new BigtableRetry(
               new BigtableSettings("p", "i", "", GAP, 3, BOUND, GAP, GAP, Schedulers.parallel()),
+              CallOptions.DEFAULT,
               BigtableObservations.of(registry));
       return retry
           .around(ObservedCall.PING_AND_WARM, "instance", a -> attempt)
