@@ -7,7 +7,7 @@ import io.r2dbc.postgresql.api.PostgresqlConnection;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
-import java.util.function.Consumer;
+import java.util.function.Supplier;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.core.scheduler.Schedulers;
@@ -16,7 +16,7 @@ import reactor.netty.tcp.TcpResources;
 
 /** Dials one reader. Each dial is bounded, and one that fails leaves no socket behind. (PG-4) */
 final class Dialler {
-  private final Consumer<? super PostgresqlConnectionConfiguration.Builder> config;
+  private final Supplier<PostgresqlConnectionConfiguration.Builder> config;
   private final PgSettings settings;
   private final SessionSettings session;
   private final Set<Channel> open = ConcurrentHashMap.newKeySet();
@@ -28,7 +28,7 @@ final class Dialler {
    */
   Dialler(
       String reader,
-      Consumer<? super PostgresqlConnectionConfiguration.Builder> config,
+      Supplier<PostgresqlConnectionConfiguration.Builder> config,
       PgSettings settings) {
     this.config = config;
     this.settings = settings;
@@ -66,9 +66,7 @@ final class Dialler {
         Mono.defer(
             () -> {
               SessionSettings.Plan plan = session.plan();
-              PostgresqlConnectionConfiguration.Builder builder =
-                  PostgresqlConnectionConfiguration.builder();
-              config.accept(builder);
+              PostgresqlConnectionConfiguration.Builder builder = config.get();
               builder
                   // each dial would ask the server for the types of all extensions: four round
                   // trips

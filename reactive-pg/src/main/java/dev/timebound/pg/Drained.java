@@ -1,5 +1,6 @@
 package dev.timebound.pg;
 
+import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.Result;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -39,14 +40,20 @@ final class Drained<T> extends Flux<T> {
     this.late = late;
   }
 
-  /** A statement's results; those that come late are taken in whole. */
-  static Flux<Result> results(Publisher<? extends Result> source) {
+  /**
+   * A statement's results; those that come late are taken in whole. One that fetches its rows in
+   * portions is left to the driver: see {@link DrainedResult}.
+   */
+  static Flux<Result> results(Execution what, Connection on) {
+    // what cannot even be sent, for its bindings say, fails as what was sent does
     return Flux.defer(
         () ->
-            new Drained<Result>(
-                source,
-                new Left(),
-                result -> Flux.from(result.getRowsUpdated()).subscribe(n -> {}, e -> {})));
+            what.isStreamed()
+                ? Flux.from(what.on(on))
+                : new Drained<Result>(
+                    what.on(on),
+                    new Left(),
+                    result -> Flux.from(result.getRowsUpdated()).subscribe(n -> {}, e -> {})));
   }
 
   @Override

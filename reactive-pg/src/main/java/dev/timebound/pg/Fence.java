@@ -50,10 +50,7 @@ public final class Fence {
    * @param limit {@code >= 1 ms}; less than twice the heartbeat's interval will often be missed
    */
   public static Fence maxStaleness(Duration limit) {
-    if (limit.compareTo(Duration.ofMillis(1)) < 0) {
-      throw Settings.refused("maxStaleness", limit, ">= PT0.001S");
-    }
-    return new Fence(0, limit);
+    return new Fence(0, Settings.atLeast("maxStaleness", limit, Duration.ofMillis(1)));
   }
 
   /** What satisfies both: the later position, the lesser staleness. */

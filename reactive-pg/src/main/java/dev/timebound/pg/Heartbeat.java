@@ -1,7 +1,5 @@
 package dev.timebound.pg;
 
-import io.r2dbc.spi.Connection;
-import io.r2dbc.spi.ConnectionFactory;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -25,21 +23,19 @@ final class Heartbeat {
           + " (id smallint PRIMARY KEY CHECK (id = 1), moved_at timestamptz NOT NULL, lsn pg_lsn"
           + " NOT NULL)";
 
-  private final ConnectionFactory writer;
+  private final Router router;
   private final Duration interval;
-  private final PgSettings settings;
   private volatile Disposable running = Disposables.disposed();
   private volatile boolean failing;
 
-  Heartbeat(ConnectionFactory writer, Duration interval, PgSettings settings) {
-    this.writer = writer;
+  Heartbeat(Router router, Duration interval) {
+    this.router = router;
     this.interval = interval;
-    this.settings = settings;
   }
 
   void start() {
     running =
-        Flux.interval(Duration.ZERO, interval, settings.scheduler())
+        Flux.interval(Duration.ZERO, interval, router.settings().scheduler())
             // a move that takes longer than the interval: the next one is left out
             .onBackpressureDrop()
             .concatMap(tick -> moved(), 1)
@@ -52,8 +48,10 @@ final class Heartbeat {
 
   /** One move; its errors are told of once until it succeeds again. */
   private Mono<Void> moved() {
-    return execute(writer, move())
-        .timeout(interval.multipliedBy(10), settings.scheduler())
+    return router
+        .ask(move())
+        .then()
+        .timeout(interval.multipliedBy(10), router.settings().scheduler())
         .doOnSuccess(done -> told(null))
         .onErrorResume(
             e -> {
@@ -71,7 +69,8 @@ final class Heartbeat {
     } else if (!failing) {
       failing = true;
       log.warn(
-          "pg heartbeat: cannot be moved, reads with a staleness go to the writer: {}", "" + e);
+          "pg heartbeat: cannot be moved, reads with a staleness go to the writer: {}",
+          SqlStates.told(e));
     }
   }
 
@@ -84,12 +83,5 @@ final class Heartbeat {
         + " WHERE h.moved_at <= clock_timestamp() - interval '"
         + interval.toMillis() / 2
         + " milliseconds'";
-  }
-
-  static Mono<Void> execute(ConnectionFactory writer, String sql) {
-    return Mono.usingWhen(
-        Mono.<Connection>from(writer.create()),
-        c -> Flux.from(c.createStatement(sql).execute()).flatMap(r -> r.getRowsUpdated()).then(),
-        Connection::close);
   }
 }

@@ -8,7 +8,7 @@ final class Lsn {
    * @throws IllegalArgumentException where it is not of the form hex/hex, each of at most 8 digits
    */
   static long parse(String text) {
-    int slash = text.indexOf('/');
+    int slash = Settings.required("lsn", text).indexOf('/');
     try {
       if (slash > 0 && slash <= 8 && text.length() - slash <= 9) {
         // parseUnsignedInt takes a sign, which Postgres does not

@@ -27,6 +27,11 @@ final class ProofSql {
 
   private ProofSql() {}
 
+  /** As a server takes it: 0 would be none, and past an int it refuses. */
+  static long timeout(long millis) {
+    return Math.min(Math.max(1, millis), Integer.MAX_VALUE);
+  }
+
   /** Whether the fence's position is compared ahead of the batch, by {@link #position}. */
   static boolean asksPosition(Fence fence, boolean hidesReplayPosition) {
     return fence.lsn() != 0 && !hidesReplayPosition;
@@ -104,10 +109,14 @@ final class ProofSql {
     return "(SELECT lsn >= '" + Lsn.format(fence.lsn()) + "'::pg_lsn FROM " + HEARTBEAT + THE_ROW;
   }
 
+  /** A row from the future shows a clock that is behind, by which all would seem fresh. */
   private static String heartbeatWithin(Duration staleness) {
-    return "(SELECT clock_timestamp() - moved_at <= interval '"
-        + staleness.toNanos() / 1_000
-        + " microseconds' FROM "
+    String limit = "interval '" + staleness.toNanos() / 1_000 + " microseconds'";
+    return "(SELECT moved_at BETWEEN clock_timestamp() - "
+        + limit
+        + " AND clock_timestamp() + "
+        + limit
+        + " FROM "
         + HEARTBEAT
         + THE_ROW;
   }

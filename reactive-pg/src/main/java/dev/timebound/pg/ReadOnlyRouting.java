@@ -31,6 +31,7 @@ public final class ReadOnlyRouting {
 
   /** The same, with what each such read asks of its route. */
   public static <T> UnaryOperator<Publisher<T>> readOnly(ReadOptions options) {
+    Settings.required("options", options);
     return source ->
         source instanceof Mono<T> mono
             ? mono.contextWrite(context -> put(context, options))

@@ -26,7 +26,7 @@ public final class ReadOptions {
 
   /** How fresh its reader must be. Default: {@link Fence#none()}. (PG-20) */
   public ReadOptions fence(Fence fence) {
-    return new ReadOptions(fence, waitForFence, maintenance);
+    return new ReadOptions(Settings.required("fence", fence), waitForFence, maintenance);
   }
 
   /**
@@ -45,6 +45,16 @@ public final class ReadOptions {
    */
   public ReadOptions maintenance() {
     return new ReadOptions(fence, waitForFence, true);
+  }
+
+  /** {@code ReadOptions(fence within PT2S, waitForFence PT0S, maintenance)}. */
+  @Override
+  public String toString() {
+    return "ReadOptions(fence "
+        + fence
+        + ", waitForFence "
+        + waitForFence
+        + (maintenance ? ", maintenance)" : ")");
   }
 
   Fence fence() {

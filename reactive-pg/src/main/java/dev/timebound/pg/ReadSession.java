@@ -129,9 +129,7 @@ final class ReadSession {
             Flux.defer(
                 () -> {
                   Connection c = connection;
-                  return c == null
-                      ? Flux.empty()
-                      : watched(Drained.results(what.on(c)), what, false);
+                  return c == null ? Flux.empty() : watched(Drained.results(what, c), what, false);
                 }));
   }
 
@@ -216,7 +214,8 @@ final class ReadSession {
           AtomicBoolean came = new AtomicBoolean();
           Flux<Result> results =
               watched(
-                      Verdict.held(drained(what, lease.driver()), verdict, router.settings()),
+                      Verdict.held(
+                          Drained.results(what, lease.driver()), verdict, router.settings()),
                       what,
                       true)
                   .doOnNext(result -> came.set(true))
@@ -235,11 +234,6 @@ final class ReadSession {
     return what.isSingle() ? Flux.empty() : Flux.error(e);
   }
 
-  /** What cannot even be sent, for its bindings say, fails as what was sent does. */
-  private static Flux<Result> drained(Execution what, Connection to) {
-    return Drained.results(Flux.defer(() -> what.on(to)));
-  }
-
   private Flux<Result> unproved(
       Throwable e, Execution what, Checkout c, Lease lease, Duration mayWait, long proofEnd) {
     ReaderConnection reader = lease.connection();
@@ -248,29 +242,39 @@ final class ReadSession {
       reader.hidesReplayPosition(true);
     }
     if (hidden || reader.proofs().refused(e)) {
-      return again(reader).thenMany(proved(what, c, lease, mayWait, proofEnd));
+      return again(reader)
+          .then(Mono.just(lease))
+          .onErrorResume(broken -> this.<Lease>refused(broken, c))
+          .flatMapMany(l -> proved(what, c, l, mayWait, proofEnd));
     }
+    if (!SqlStates.isStale(e) || mayWait.isZero()) {
+      return this.<Result>refused(e, c).flux();
+    }
+    proving(false);
+    return again(reader)
+        .then(caughtUp(reader, mayWait))
+        .then(Mono.just(lease))
+        .onErrorResume(broken -> this.<Lease>refused(broken, c))
+        .flatMapMany(l -> proved(what, c, l, Duration.ZERO, proofEnd()));
+  }
+
+  /** What a reader did not prove itself by, as the refusal that it is; the reader is let go. */
+  private <T> Mono<T> refused(Throwable e, Checkout c) {
     if (e instanceof TimeoutException) {
       c.fail(FailureKind.CONNECTION, e, CloseReason.OPEN_TRANSACTION);
-      return Flux.error(RefusedException.of(RouteReason.READER_PROOF_TIMEOUT, e));
+      return Mono.error(RefusedException.of(RouteReason.READER_PROOF_TIMEOUT, e));
     }
     if (SqlStates.isConnection(e)) {
       c.fail(FailureKind.CONNECTION, e, CloseReason.ERROR);
-      return Flux.error(RefusedException.of(RouteReason.READER_VALIDATION_ERROR, e));
+      return Mono.error(RefusedException.of(RouteReason.READER_VALIDATION_ERROR, e));
     }
     proving(false);
-    if (!SqlStates.isStale(e)) {
-      router.unproved(c.reader(), e);
-      c.end(true, false);
-      return Flux.error(RefusedException.of(RouteReason.READER_VALIDATION_ERROR, e));
+    c.end(true, false);
+    if (SqlStates.isStale(e)) {
+      return Mono.error(RefusedException.of(RouteReason.READER_STALE, e));
     }
-    if (mayWait.isZero()) {
-      c.end(true, false);
-      return Flux.error(RefusedException.of(RouteReason.READER_STALE, e));
-    }
-    return again(reader)
-        .then(caughtUp(reader, mayWait))
-        .thenMany(Flux.defer(() -> proved(what, c, lease, Duration.ZERO, proofEnd())));
+    router.unproved(c.reader(), e);
+    return Mono.error(RefusedException.of(RouteReason.READER_VALIDATION_ERROR, e));
   }
 
   /** Out of the transaction that the proof aborted. */
@@ -296,7 +300,8 @@ final class ReadSession {
           letGo();
           long began = now();
           return router
-              .writerForRead(deadline, why, this::hold)
+              .writer()
+              .forRead(deadline, why, this::hold)
               .flatMapMany(
                   lease -> {
                     charge("pg.writer", began);
@@ -307,16 +312,19 @@ final class ReadSession {
                             .doOnNext(standby -> bind(lease.connection(), why))
                             .filter(standby -> !standby)
                             .switchIfEmpty(Mono.error(() -> new WriterRoleException(null)));
-                    Publisher<? extends Result> sent = what.on(lease.connection());
                     if (what.isSentLate()) {
                       Verdict judged = Verdict.of(verdict, router.settings());
                       return watched(
-                          Flux.from(sent).map(r -> new ProvedResult(r, judged, Flux::error)),
+                          Flux.from(what.on(lease.connection()))
+                              .map(r -> new ProvedResult(r, judged, Flux::error)),
                           what,
                           false);
                     }
                     return watched(
-                        Verdict.held(Drained.results(sent), verdict.cache(), router.settings()),
+                        Verdict.held(
+                            Drained.results(what, lease.connection()),
+                            verdict.cache(),
+                            router.settings()),
                         what,
                         false);
                   });
@@ -336,7 +344,7 @@ final class ReadSession {
         .map(
             result ->
                 new RoutedResult(
-                    result,
+                    DrainedResult.of(result, what),
                     this,
                     fresh && what.isSingle() ? what : null,
                     what.isSingle() ? done : null));
@@ -451,6 +459,6 @@ final class ReadSession {
   /** 0 for none: a streamed read's would count a slow consumer's time. (PG-13) */
   private long statementTimeoutMillis(Execution what) {
     boolean bounded = collected == null ? !what.isStreamed() : collected;
-    return bounded ? Math.max(1, TimeUnit.NANOSECONDS.toMillis(deadline.remainingNanos())) : 0;
+    return bounded ? ProofSql.timeout(TimeUnit.NANOSECONDS.toMillis(deadline.remainingNanos())) : 0;
   }
 }

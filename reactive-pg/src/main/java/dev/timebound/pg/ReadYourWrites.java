@@ -122,6 +122,11 @@ public final class ReadYourWrites {
     return printable.length() <= 40 ? printable : printable.substring(0, 40) + "…";
   }
 
+  /** For what is no statement of the pipeline's. */
+  static Context without(Context context) {
+    return context.delete(KEY);
+  }
+
   private static Context put(Context context, long lsn) {
     Scope outer = of(context);
     if (outer == null) {

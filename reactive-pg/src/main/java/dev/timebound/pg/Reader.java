@@ -3,13 +3,17 @@ package dev.timebound.pg;
 import dev.timebound.health.Member;
 import dev.timebound.health.ProbeAnswer;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicLong;
 import reactor.core.publisher.Mono;
 
 /** A reader endpoint, as a member of the health engine's group. (PG-30) */
 final class Reader implements Member {
+  private static final long TELL_EVERY_SECONDS = 60;
+
   private final String name;
   private final ReaderPool pool;
   private final AtomicBoolean promoted = new AtomicBoolean();
+  private final AtomicLong toldAt = new AtomicLong(-TELL_EVERY_SECONDS);
 
   Reader(String name, ReaderPool pool) {
     this.name = name;
@@ -28,6 +32,12 @@ final class Reader implements Member {
   /** True where this proof is the first to see its role change that way. (PG-14a) */
   boolean roleSeen(boolean standby) {
     return promoted.compareAndSet(standby, !standby) && !standby;
+  }
+
+  /** True once a minute: whether to log what its proofs fail by. */
+  boolean mayTell(long nowSeconds) {
+    long last = toldAt.get();
+    return nowSeconds - last >= TELL_EVERY_SECONDS && toldAt.compareAndSet(last, nowSeconds);
   }
 
   /** On a connection of its own: those of the pool may hang while new ones get through. */

@@ -4,7 +4,7 @@ import io.r2dbc.postgresql.PostgresqlConnectionConfiguration;
 import io.r2dbc.postgresql.api.PostgresqlResult;
 import java.time.Duration;
 import java.util.SplittableRandom;
-import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
 import org.reactivestreams.Subscription;
 import reactor.core.publisher.BaseSubscriber;
@@ -38,7 +38,7 @@ final class ReaderPool {
    */
   ReaderPool(
       String reader,
-      Consumer<? super PostgresqlConnectionConfiguration.Builder> config,
+      Supplier<PostgresqlConnectionConfiguration.Builder> config,
       PgSettings settings,
       PgMeters meters) {
     this(reader, config, settings, meters, new SplittableRandom());
@@ -46,7 +46,7 @@ final class ReaderPool {
 
   ReaderPool(
       String reader,
-      Consumer<? super PostgresqlConnectionConfiguration.Builder> config,
+      Supplier<PostgresqlConnectionConfiguration.Builder> config,
       PgSettings settings,
       PgMeters meters,
       RandomGenerator random) {

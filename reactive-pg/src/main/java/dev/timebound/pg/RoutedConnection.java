@@ -219,7 +219,9 @@ final class RoutedConnection implements Connection {
   private WriterSession write() {
     WriterSession w = open();
     if (w == null || w.isOver() && !w.inTransaction()) {
-      w = new WriterSession(router);
+      w =
+          new WriterSession(
+              router, () -> router.routed(RouteTarget.WRITER, RouteReason.READ_WRITE_REQUESTED));
       writer = w;
     }
     return w;

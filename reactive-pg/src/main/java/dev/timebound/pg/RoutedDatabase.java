@@ -43,6 +43,7 @@ public final class RoutedDatabase implements AutoCloseable {
   private static final int FAILURES = 3;
 
   private final Router router;
+  private final RoutingConnectionFactory factory;
   private final List<Reader> readers = new ArrayList<>();
   private final HealthEngine engine;
   private final boolean ownEngine;
@@ -76,7 +77,8 @@ public final class RoutedDatabase implements AutoCloseable {
         });
     WriterGate writer = new WriterGate(b.writer(), b.writerPlaces(), settings);
     router = new Router(group, writer, settings, meters);
-    heartbeat = b.heartbeat == null ? null : new Heartbeat(writer.factory(), b.heartbeat, settings);
+    factory = new RoutingConnectionFactory(router);
+    heartbeat = b.heartbeat == null ? null : new Heartbeat(router, b.heartbeat);
     meters.gauge("timebound.pg.writer.spill.taken", b.group, writer, WriterGate::taken);
     meters.gauge("timebound.pg.writer.spill.waiting", b.group, writer, WriterGate::waiting);
   }
@@ -106,6 +108,8 @@ public final class RoutedDatabase implements AutoCloseable {
    * has its answer. {@code work} is called for each subscription and may be called once only per
    * subscription: where a reader is refused, its first statement is executed again elsewhere, not
    * {@code work}. Bounded by the caller's deadline, or {@code defaultReadTimeout}.
+   *
+   * <p>After {@link #close} reads, writes and connections fail with {@link IllegalStateException}.
    */
   public <T> Flux<T> read(Function<? super Connection, ? extends Publisher<T>> work) {
     return read(ReadOptions.defaults(), work);
@@ -119,7 +123,8 @@ public final class RoutedDatabase implements AutoCloseable {
 
   /**
    * A read whose rows are collected, into one answer: what is left of the deadline bounds each
-   * statement on the server too. Else as {@link #read(Function)}.
+   * statement on the server too. Else as {@link #read(Function)}. Where {@code work} gives more
+   * than one item it is an {@link IndexOutOfBoundsException}: collect them in {@code work}.
    */
   public <T> Mono<T> readMono(Function<? super Connection, ? extends Publisher<T>> work) {
     return readMono(ReadOptions.defaults(), work);
@@ -135,8 +140,11 @@ public final class RoutedDatabase implements AutoCloseable {
       ReadOptions options,
       boolean collected,
       Function<? super Connection, ? extends Publisher<T>> work) {
+    Settings.required("options", options);
+    Settings.required("work", work);
     return Flux.deferContextual(
         context -> {
+          router.open();
           start();
           Deadline deadline = router.deadline(context);
           ReadSession session =
@@ -158,10 +166,16 @@ public final class RoutedDatabase implements AutoCloseable {
    * A transaction on the writer: committed when what {@code work} returns completes, rolled back
    * when it fails or is cancelled. Under {@link ReadYourWrites#scope} later reads see it. (PG-14,
    * PG-21)
+   *
+   * <p>Items reach the caller before the commit. So an operator that leaves with the first of them,
+   * {@code next()}, {@code take(1)} or {@code blockFirst()}, has the transaction rolled back:
+   * {@link #writeMono} is for one answer.
    */
   public <T> Flux<T> write(Function<? super Connection, ? extends Publisher<T>> work) {
+    Settings.required("work", work);
     return Flux.deferContextual(
         context -> {
+          router.open();
           start();
           Flux<T> rows =
               Flux.usingWhen(
@@ -174,6 +188,14 @@ public final class RoutedDatabase implements AutoCloseable {
         });
   }
 
+  /**
+   * A write with one answer, which reaches the caller once it is committed. Where {@code work}
+   * gives more than one item it is an {@link IndexOutOfBoundsException}, and rolled back.
+   */
+  public <T> Mono<T> writeMono(Function<? super Connection, ? extends Publisher<T>> work) {
+    return write(work).singleOrEmpty();
+  }
+
   private static Mono<Void> closing(Connection c, Publisher<Void> last) {
     return Mono.from(last)
         .materialize()
@@ -183,16 +205,16 @@ public final class RoutedDatabase implements AutoCloseable {
 
   /** Where the writer's log is now, as a fence: what has committed by then satisfies it. */
   public Mono<Fence> fence() {
-    return Mono.usingWhen(
-        Mono.<Connection>from(router.writer().factory().create()),
-        c -> Router.position(c).map(Fence::at),
-        Connection::close);
+    return router.position().map(Fence::at);
   }
 
-  /** The same database for frameworks. */
+  /**
+   * The same database for frameworks. Always the same object: by it Spring knows that a transaction
+   * manager and a client mean the same connection.
+   */
   public RoutingConnectionFactory connectionFactory() {
     start();
-    return new RoutingConnectionFactory(router);
+    return factory;
   }
 
   /**
@@ -200,7 +222,7 @@ public final class RoutedDatabase implements AutoCloseable {
    * there. For those who do not do it by their own migrations.
    */
   public Mono<Void> createHeartbeat() {
-    return Heartbeat.execute(router.writer().factory(), Heartbeat.CREATE);
+    return router.ask(Heartbeat.CREATE).then();
   }
 
   /**

@@ -5,11 +5,14 @@ import io.micrometer.core.instrument.MeterRegistry;
 import io.r2dbc.pool.ConnectionPool;
 import io.r2dbc.pool.PoolMetrics;
 import io.r2dbc.postgresql.PostgresqlConnectionConfiguration;
+import io.r2dbc.postgresql.PostgresqlConnectionFactoryProvider;
 import io.r2dbc.spi.ConnectionFactory;
+import io.r2dbc.spi.ConnectionFactoryOptions;
 import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import reactor.core.scheduler.Scheduler;
 import reactor.core.scheduler.Schedulers;
@@ -22,7 +25,7 @@ public final class RoutedDatabaseBuilder {
   private static final double SPILL = 0.5;
   private static final int UNKNOWN_POOL = 10;
 
-  final Map<String, Consumer<? super PostgresqlConnectionConfiguration.Builder>> readers =
+  final Map<String, Supplier<PostgresqlConnectionConfiguration.Builder>> readers =
       new LinkedHashMap<>();
   String group = RoutedDatabase.GROUP;
   @Nullable HealthEngine engine;
@@ -51,7 +54,7 @@ public final class RoutedDatabaseBuilder {
 
   /** Where writes go, and reads that no reader can serve. Required. Stays the caller's to close. */
   public RoutedDatabaseBuilder writer(ConnectionFactory writer) {
-    this.writer = writer;
+    this.writer = Settings.required("writer", writer);
     return this;
   }
 
@@ -83,11 +86,38 @@ public final class RoutedDatabaseBuilder {
    * Adds a reader: a streaming standby, or what stands for one.
    *
    * @param name in meters, log lines and the health engine; unique
-   * @param config host, database, user, TLS: applied to each dial. Session options and the event
-   *     loop are set by the pool.
+   * @param config host, database, user, TLS: applied to each dial, for credentials that change.
+   *     Session options and the event loop are set by the pool.
    */
   public RoutedDatabaseBuilder reader(
       String name, Consumer<? super PostgresqlConnectionConfiguration.Builder> config) {
+    Settings.required("reader " + name, config);
+    return reader(
+        name,
+        () -> {
+          PostgresqlConnectionConfiguration.Builder builder =
+              PostgresqlConnectionConfiguration.builder();
+          config.accept(builder);
+          return builder;
+        });
+  }
+
+  /**
+   * The same from a URL: {@code reader("replica-1", ConnectionFactoryOptions.parse(url))}. A {@code
+   * pool} in it is refused: the pool is made here.
+   */
+  public RoutedDatabaseBuilder reader(String name, ConnectionFactoryOptions options) {
+    Object driver =
+        Settings.required("reader " + name, options).getValue(ConnectionFactoryOptions.DRIVER);
+    if (!PostgresqlConnectionFactoryProvider.POSTGRESQL_DRIVER.equals(driver)
+        && !PostgresqlConnectionFactoryProvider.LEGACY_POSTGRESQL_DRIVER.equals(driver)) {
+      throw Settings.refused("reader " + name, "driver " + driver, "postgresql, without a pool");
+    }
+    return reader(name, () -> PostgresqlConnectionFactoryProvider.builder(options));
+  }
+
+  private RoutedDatabaseBuilder reader(
+      String name, Supplier<PostgresqlConnectionConfiguration.Builder> config) {
     Settings.name("reader", name);
     if (readers.putIfAbsent(name, config) != null) {
       throw Settings.refused("reader", name, "not yet among the readers");
@@ -189,11 +219,12 @@ public final class RoutedDatabaseBuilder {
    * One process of many is enough, more do no harm. Default: not moved by this process; 500 ms is
    * usual.
    *
-   * @param interval {@code >= 10 ms}
+   * @param interval {@code >= 10 ms}, at most a day
    */
   public RoutedDatabaseBuilder heartbeat(Duration interval) {
-    if (interval.compareTo(Duration.ofMillis(10)) < 0) {
-      throw Settings.refused("heartbeat", interval, ">= PT0.01S");
+    Settings.atLeast("heartbeat", interval, Duration.ofMillis(10));
+    if (interval.compareTo(Duration.ofDays(1)) > 0) {
+      throw Settings.refused("heartbeat", interval, "at most PT24H");
     }
     this.heartbeat = interval;
     return this;
@@ -201,7 +232,7 @@ public final class RoutedDatabaseBuilder {
 
   /** The engine its readers stand in. Default: one of its own. */
   public RoutedDatabaseBuilder healthEngine(HealthEngine engine) {
-    this.engine = engine;
+    this.engine = Settings.required("healthEngine", engine);
     return this;
   }
 
@@ -213,23 +244,40 @@ public final class RoutedDatabaseBuilder {
 
   /** Where its meters go. Default: nowhere. */
   public RoutedDatabaseBuilder meters(MeterRegistry registry) {
-    this.meters = registry;
+    this.meters = Settings.required("meters", registry);
     return this;
   }
 
   /** Clock and timers; never disposed here. Default: the parallel one. */
   public RoutedDatabaseBuilder scheduler(Scheduler scheduler) {
-    this.scheduler = scheduler;
+    this.scheduler = Settings.required("scheduler", scheduler);
     return this;
   }
 
   /**
    * Dials nothing.
    *
-   * @throws IllegalArgumentException where the writer is missing, or the floor is above the most
+   * @throws IllegalArgumentException where the writer is missing, the floor is above the most, or a
+   *     reader has no host or user
    */
   public RoutedDatabase build() {
     return new RoutedDatabase(this);
+  }
+
+  /** What the driver misses is said now; where the config itself fails its dials tell. (PG-2) */
+  private static void complete(
+      String reader, Supplier<PostgresqlConnectionConfiguration.Builder> config) {
+    PostgresqlConnectionConfiguration.Builder builder;
+    try {
+      builder = config.get();
+    } catch (RuntimeException e) {
+      return; // credentials that cannot be had now, say
+    }
+    try {
+      builder.build();
+    } catch (IllegalArgumentException e) {
+      throw new IllegalArgumentException("reader " + reader + ": " + e.getMessage(), e);
+    }
   }
 
   ConnectionFactory writer() {
@@ -257,6 +305,7 @@ public final class RoutedDatabaseBuilder {
     if (minIdle > readerMaxSize) {
       throw Settings.refused("readerMinIdle", minIdle, "at most readerMaxSize, " + readerMaxSize);
     }
+    readers.forEach(RoutedDatabaseBuilder::complete);
     return new PgSettings(
         readerMaxSize,
         minIdle,

@@ -11,7 +11,6 @@ import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
-import reactor.core.publisher.Mono;
 
 /**
  * A result of a routed read. One of the first statement that has brought nothing yet when its
@@ -19,8 +18,6 @@ import reactor.core.publisher.Mono;
  * writer instead. (PG-11a, PG-12)
  */
 final class RoutedResult implements Result {
-  private static final Object UNSEEN = new Object();
-
   private final Result of;
   private final ReadSession session;
 
@@ -51,25 +48,17 @@ final class RoutedResult implements Result {
 
   @Override
   public Publisher<Long> getRowsUpdated() {
-    return consumed((r, left) -> r.getRowsUpdated());
+    return consumed(Result::getRowsUpdated);
   }
 
   @Override
   public <T> Publisher<T> map(BiFunction<Row, RowMetadata, ? extends T> mapping) {
-    return consumed(
-        (r, left) ->
-            r.map((row, metadata) -> left.isLeft() ? unseen() : mapping.apply(row, metadata)));
+    return consumed(r -> r.map(mapping));
   }
 
   @Override
   public <T> Publisher<T> map(Function<? super Readable, ? extends T> mapping) {
-    return consumed((r, left) -> r.map(row -> left.isLeft() ? unseen() : mapping.apply(row)));
-  }
-
-  /** For a row whose caller has left: it is let go behind the mapping. */
-  @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
-  private static <T> T unseen() {
-    return (T) UNSEEN;
+    return consumed(r -> r.map(mapping));
   }
 
   @Override
@@ -79,18 +68,12 @@ final class RoutedResult implements Result {
 
   @Override
   public <T> Publisher<T> flatMap(Function<Segment, ? extends Publisher<? extends T>> mapping) {
-    return consumed(
-        (r, left) ->
-            r.flatMap(segment -> left.isLeft() ? Mono.<T>empty() : mapping.apply(segment)));
+    return consumed(r -> r.flatMap(mapping));
   }
 
-  private <T> Flux<T> consumed(BiFunction<Result, Drained.Left, Publisher<T>> use) {
+  private <T> Flux<T> consumed(Function<Result, Publisher<T>> use) {
     Flux<T> here =
-        Flux.<T>defer(
-                () -> {
-                  Drained.Left left = new Drained.Left();
-                  return new Drained<T>(use.apply(shape.apply(of), left), left, row -> {});
-                })
+        Flux.<T>defer(() -> use.apply(shape.apply(of)))
             .contextWrite(Quiet::in)
             .onErrorMap(SqlStates::ofSource)
             .doOnError(session::failed);
@@ -108,9 +91,7 @@ final class RoutedResult implements Result {
               RouteReason reason = e == null ? null : SqlStates.failsOver(e);
               return reason == null
                   ? rows
-                  : session
-                      .onWriter(what, reason)
-                      .concatMap(r -> use.apply(shape.apply(r), new Drained.Left()));
+                  : session.onWriter(what, reason).concatMap(r -> use.apply(shape.apply(r)));
             })
         .doOnError(session::unbound)
         .doOnCancel(session::givenUp);

@@ -9,7 +9,6 @@ import io.r2dbc.spi.Connection;
 import java.time.Instant;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,6 +30,7 @@ final class Router {
   private final PgSettings settings;
   private final PgMeters meters;
   private final AtomicLong reads = new AtomicLong();
+  private volatile boolean closed;
   private final Sinks.Many<ReaderPromoted> promotions = Sinks.many().multicast().directBestEffort();
 
   Router(HealthGroup<Reader> readers, WriterGate writer, PgSettings settings, PgMeters meters) {
@@ -64,11 +64,6 @@ final class Router {
     return new Checkout(claim);
   }
 
-  Mono<WriterLease> writerForRead(
-      Deadline deadline, RouteReason reason, Consumer<WriterLease> taken) {
-    return writer.forRead(deadline, reason, taken);
-  }
-
   void routed(RouteTarget target, RouteReason reason) {
     meters.routed(target, reason);
   }
@@ -92,6 +87,29 @@ final class Router {
     return writerRole(c, e)
         .onErrorMap(other -> other instanceof WriterRoleException ? other : e)
         .then(Mono.error(e));
+  }
+
+  /**
+   * One statement of this module's own on the writer, outside of a transaction, each row as text of
+   * its first column; not counted as a route. Given up, it is cancelled on the server.
+   */
+  Flux<String> ask(String sql) {
+    return Flux.usingWhen(
+            Mono.fromSupplier(
+                () -> {
+                  open();
+                  return new WriterSession(this, () -> {});
+                }),
+            session ->
+                Flux.from(new RecordedStatement(sql, session::execute).execute())
+                    .concatMap(result -> result.map(row -> row.get(0, String.class))),
+            WriterSession::close)
+        .contextWrite(ReadYourWrites::without);
+  }
+
+  /** How far the log must be replayed for all that has committed by now. */
+  Mono<Long> position() {
+    return ask(POSITION).last().map(Lsn::parse);
   }
 
   /**
@@ -122,12 +140,27 @@ final class Router {
     return promotions.asFlux().publishOn(settings.scheduler());
   }
 
+  /**
+   * @throws IllegalStateException where the database was closed
+   */
+  void open() {
+    if (closed) {
+      throw new IllegalStateException("RoutedDatabase: closed (expected: open)");
+    }
+  }
+
   void close() {
+    closed = true;
     promotions.tryEmitComplete();
   }
 
-  /** What a proof failed by that says nothing of the connection, a missing heartbeat table say. */
+  /**
+   * What a proof failed by that says nothing of the connection, a missing heartbeat table say. Each
+   * read may meet it: told once a minute.
+   */
   void unproved(Reader reader, Throwable e) {
-    log.warn("pg reader {} could not prove itself: {}", reader.name(), e.toString());
+    if (reader.mayTell(settings.scheduler().now(TimeUnit.SECONDS))) {
+      log.warn("pg reader {} could not prove itself: {}", reader.name(), SqlStates.told(e));
+    }
   }
 }

@@ -24,10 +24,16 @@ public final class RoutingConnectionFactory implements ConnectionFactory {
     this.router = router;
   }
 
-  /** Completes at once: nothing is dialled or borrowed for it. */
+  /**
+   * Completes at once: nothing is dialled or borrowed for it. Fails once the database is closed.
+   */
   @Override
   public Publisher<? extends Connection> create() {
-    return Mono.fromSupplier(() -> new RoutedConnection(router));
+    return Mono.fromSupplier(
+        () -> {
+          router.open();
+          return new RoutedConnection(router);
+        });
   }
 
   @Override

@@ -38,7 +38,7 @@ final class SessionSettings {
     // a statement that is prepared outside a transaction block is not to inherit REPEATABLE READ
     values.put("default_transaction_isolation", "read committed");
     values.put("default_transaction_read_only", "on");
-    values.put("statement_timeout", Long.toString(statementTimeout.toMillis()));
+    values.put("statement_timeout", Long.toString(ProofSql.timeout(statementTimeout.toMillis())));
     values.put(
         "idle_in_transaction_session_timeout", Long.toString(IDLE_IN_TRANSACTION.toMillis()));
     values.put("client_connection_check_interval", Long.toString(CLIENT_CHECK.toMillis()));

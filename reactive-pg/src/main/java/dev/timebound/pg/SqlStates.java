@@ -11,6 +11,7 @@ import reactor.core.Exceptions;
 final class SqlStates {
   private static final String DIVISION_BY_ZERO = "22012";
   private static final String READ_ONLY_TRANSACTION = "25006";
+  private static final String UNDEFINED_TABLE = "42P01";
   private static final String FAILED_TRANSACTION = "25P02";
 
   private static final String UNKNOWN_STATEMENT = "26000";
@@ -84,6 +85,13 @@ final class SqlStates {
       return RouteReason.READER_VALIDATION_ERROR;
     }
     return isConflict(e) ? RouteReason.READER_CONFLICT : null;
+  }
+
+  /** For a log line: a missing heartbeat table is the first that everyone meets. */
+  static String told(Throwable e) {
+    return UNDEFINED_TABLE.equals(state(e)) && e.toString().contains(ProofSql.HEARTBEAT)
+        ? e + "; createHeartbeat() makes it, or your migrations"
+        : e.toString();
   }
 
   private static @Nullable String state(Throwable e) {

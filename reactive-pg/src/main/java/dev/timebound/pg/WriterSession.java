@@ -32,6 +32,7 @@ final class WriterSession {
   private static final String ENDED = "the transaction has ended: roll it back";
 
   private final Router router;
+  private final Runnable counted;
   private final Sinks.One<Connection> connection = Sinks.one();
   private final AtomicBoolean asked = new AtomicBoolean();
 
@@ -60,8 +61,12 @@ final class WriterSession {
   /** Wants to know of what plain statements wrote, and has been told of the first one. */
   private volatile ReadYourWrites.@Nullable Scope told;
 
-  WriterSession(Router router) {
+  /**
+   * @param counted told when it has its connection
+   */
+  WriterSession(Router router, Runnable counted) {
     this.router = router;
+    this.counted = counted;
   }
 
   // --- state
@@ -114,7 +119,7 @@ final class WriterSession {
     if (late) {
       Mono.from(c.close()).subscribe(null, e -> {});
     } else {
-      router.routed(RouteTarget.WRITER, RouteReason.READ_WRITE_REQUESTED);
+      counted.run();
       connection.tryEmitValue(c);
     }
   }
@@ -305,10 +310,13 @@ final class WriterSession {
             count.decrementAndGet();
           }
         };
-    Flux<Result> results = Drained.results(what.on(c)).contextWrite(Quiet::in);
+    Flux<Result> results = Drained.results(what, c).contextWrite(Quiet::in);
     // one that is sent late has not even begun when its result is there
     return (what.isSentLate() ? results.doOnError(e -> done.run()) : results.doOnTerminate(done))
-        .map(result -> new BoundedResult(result, rows(c, plain, what.isSingle() ? done : null)));
+        .map(
+            result ->
+                new BoundedResult(
+                    DrainedResult.of(result, what), rows(c, plain, what.isSingle() ? done : null)));
   }
 
   private BoundedResult.Bound rows(Connection c, boolean plain, @Nullable Runnable done) {

@@ -37,7 +37,8 @@ class BufferLeakTest {
   }
 
   @ParameterizedTest(name = "{0}")
-  @ValueSource(strings = {"without parameters", "with one"})
+  @ValueSource(
+      strings = {"a read", "a read with a parameter", "a write", "a plain statement of the writer"})
   @DisplayName("PG-19 the rows that nobody took are let go")
   void givenUp(String which) {
     try (Logged logged = Logged.of(ResourceLeakDetector.class)) {
@@ -57,10 +58,13 @@ class BufferLeakTest {
                 }
               };
           String sql = "SELECT n || repeat('x', 500) FROM generate_series(1, 3000) n";
-          routed
-              .db
-              .read(which.startsWith("with one") ? rows(sql + " WHERE n > $1", 0) : rows(sql))
-              .subscribe(reader);
+          switch (which) {
+            case "a read" -> routed.db.read(rows(sql)).subscribe(reader);
+            case "a write" -> routed.db.write(rows(sql)).subscribe(reader);
+            case "a plain statement of the writer" ->
+                new Springs(routed).all(sql).subscribe(reader);
+            default -> routed.db.read(rows(sql + " WHERE n > $1", 0)).subscribe(reader);
+          }
           eventually(() -> assertThat(seen).hasValue(1));
           reader.cancel();
         }

@@ -18,6 +18,8 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.core.scheduler.Schedulers;
@@ -165,6 +167,28 @@ class FenceTest {
       eventually(() -> assertThat(routed.routes()).isEqualTo("writer reader_stale: 1"));
     }
 
+    @ParameterizedTest(name = "with a parameter: {0}")
+    @ValueSource(booleans = {false, true})
+    @DisplayName("PG-11 a reader that breaks while its replay is waited for: the writer serves")
+    void breaksMeanwhile(boolean withParameter) {
+      servers.standby().pauseReplay();
+      insert();
+      ReadOptions waiting = with(now()).waitForFence(ofSeconds(20));
+      Mono<String> read =
+          routed
+              .db
+              .readMono(waiting, withParameter ? rows(COUNT + " WHERE n = $1", 1) : rows(COUNT))
+              .cache();
+      read.subscribe(count -> {}, e -> {});
+      eventually(
+          () ->
+              assertThat(routed.sessions(servers.standby()))
+                  .anyMatch(session -> session.query().startsWith("SELECT coalesce(")));
+      routed.reader.cut();
+      assertThat(read.block(Routed.BOUND)).isEqualTo("1");
+      eventually(() -> assertThat(routed.routes()).isEqualTo("writer reader_validation_error: 1"));
+    }
+
     @Test
     @DisplayName("PG-20 where the replica hides its position the heartbeat row tells it")
     void hidden() {
@@ -231,15 +255,38 @@ class FenceTest {
     }
 
     @Test
+    @DisplayName("PG-20 a row from the future shows a clock that is behind: it proves nothing")
+    void clockBehind() {
+      try (Routed still = Routed.on(servers).warm()) {
+        routed.db.close(); // moves it no more
+        servers
+            .primary()
+            .execute("UPDATE timebound_heartbeat SET moved_at = now() + interval '1 hour'");
+        servers.awaitReplay();
+        assertThat(still.read(with(Fence.maxStaleness(ofSeconds(10))), COUNT)).containsExactly("0");
+        eventually(() -> assertThat(still.routes()).isEqualTo("writer reader_stale: 1"));
+      } finally {
+        servers.primary().execute("TRUNCATE timebound_heartbeat");
+      }
+    }
+
+    @Test
     @DisplayName("PG-20 without a heartbeat's table a reader proves nothing, and the writer serves")
     void noTable() {
       servers.primary().execute("ALTER TABLE timebound_heartbeat RENAME TO away");
       servers.awaitReplay();
-      try {
-        assertThat(routed.read(with(Fence.maxStaleness(ofSeconds(10))), COUNT))
-            .containsExactly("0");
+      try (Logged logged = Logged.of(RoutedDatabase.class)) {
+        for (int i = 0; i < 3; i++) {
+          assertThat(routed.read(with(Fence.maxStaleness(ofSeconds(10))), COUNT))
+              .containsExactly("0");
+        }
         eventually(
-            () -> assertThat(routed.routes()).isEqualTo("writer reader_validation_error: 1"));
+            () -> assertThat(routed.routes()).isEqualTo("writer reader_validation_error: 3"));
+        assertThat(logged.warnings())
+            .as("told once, and what to do")
+            .singleElement()
+            .satisfies(
+                said -> assertThat(said.getFormattedMessage()).contains("createHeartbeat()"));
       } finally {
         servers.primary().execute("ALTER TABLE away RENAME TO timebound_heartbeat");
       }

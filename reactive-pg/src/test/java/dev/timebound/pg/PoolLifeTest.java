@@ -8,6 +8,7 @@ import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresReplicaSetExtension;
 import dev.timebound.test.PostgresServer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.r2dbc.postgresql.PostgresqlConnectionConfiguration;
 import java.time.Duration;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -233,8 +234,8 @@ class PoolLifeTest {
     ReaderPool pool =
         new ReaderPool(
             "west",
-            builder ->
-                builder
+            () ->
+                PostgresqlConnectionConfiguration.builder()
                     .host(standby.host())
                     .port(standby.port())
                     .username("postgres")

@@ -49,7 +49,9 @@ final class ReaderPools implements AutoCloseable {
     ReaderPool pool =
         new ReaderPool(
             "reader",
-            builder -> {
+            () -> {
+              PostgresqlConnectionConfiguration.Builder builder =
+                  PostgresqlConnectionConfiguration.builder();
               builder
                   .host(host)
                   .port(port)
@@ -57,6 +59,7 @@ final class ReaderPools implements AutoCloseable {
                   .database("postgres")
                   .applicationName(application);
               more.accept(builder);
+              return builder;
             },
             settings(change),
             counts);

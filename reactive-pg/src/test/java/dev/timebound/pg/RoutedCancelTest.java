@@ -100,7 +100,9 @@ class RoutedCancelTest {
   void cancelled(boolean withParameter) {
     Function<Connection, Publisher<String>> slow =
         withParameter ? rows("SELECT pg_sleep($1)::text", 60.0) : rows("SELECT pg_sleep(60)::text");
-    Disposable read = routed.db.read(slow).subscribe();
+    // behind another one: what runs by itself may do so before its proof's answer is here
+    Disposable read =
+        routed.db.read(c -> Flux.concat(rows("SELECT 1").apply(c), slow.apply(c))).subscribe();
     eventually(() -> assertThat(running()).hasSize(1));
     int pid = running().get(0).pid();
     read.dispose();

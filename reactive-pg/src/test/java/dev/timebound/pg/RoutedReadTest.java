@@ -5,6 +5,7 @@ import static dev.timebound.pg.Routed.rows;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.timebound.deadline.Deadlines;
 import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresReplicaSetExtension;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -20,6 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.core.scheduler.Schedulers;
@@ -303,6 +305,41 @@ class RoutedReadTest {
             .block(Routed.BOUND);
     assertThat(rows).containsExactly("false", "second");
     assertThat(calls).hasValue(1);
+  }
+
+  @Test
+  @DisplayName("PG-13 a deadline past what statement_timeout can hold")
+  void farDeadline() {
+    assertThat(
+            routed
+                .db
+                .readMono(rows(WHERE))
+                .transform(Deadlines.within(Duration.ofDays(100)))
+                .block(Routed.BOUND))
+        .isEqualTo("true");
+    eventually(() -> assertThat(routed.routes()).isEqualTo("reader proved: 1"));
+  }
+
+  @Test
+  @DisplayName("once it is closed a read, a write, a fence and a connection say so")
+  void closed() {
+    try (Routed other = Routed.on(routed.servers).warm()) {
+      var factory = other.db.connectionFactory();
+      other.db.close();
+      other.db.close();
+      for (Publisher<?> late :
+          List.<Publisher<?>>of(
+              other.db.read(rows(WHERE)),
+              other.db.readMono(rows(WHERE)),
+              other.db.write(rows(WHERE)),
+              other.db.fence(),
+              other.db.createHeartbeat(),
+              factory.create())) {
+        assertThatThrownBy(() -> Flux.from(late).blockLast(Routed.BOUND))
+            .isInstanceOf(IllegalStateException.class)
+            .hasMessage("RoutedDatabase: closed (expected: open)");
+      }
+    }
   }
 
   @Test

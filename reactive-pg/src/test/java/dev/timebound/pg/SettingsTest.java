@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.r2dbc.spi.ConnectionFactories;
 import io.r2dbc.spi.ConnectionFactory;
+import io.r2dbc.spi.ConnectionFactoryOptions;
 import java.time.Duration;
+import java.util.List;
+import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -36,11 +39,65 @@ class SettingsTest {
     refused(() -> b.cancelGrace(Duration.ofMillis(-1)), "cancelGrace: PT-0.001S (expected: >= 0)");
     refused(() -> b.heartbeat(Duration.ofMillis(9)), "heartbeat: PT0.009S (expected: >= PT0.01S)");
     refused(() -> b.reader(" ", c -> {}), "reader: ' ' (expected: not blank)");
-    b.reader("a", c -> {});
+    b.reader("a", c -> c.host("a").username("app"));
     refused(() -> b.reader("a", c -> {}), "reader: a (expected: not yet among the readers)");
     refused(
         () -> b.writer(writer).readerMaxSize(2).readerMinIdle(3).build(),
         "readerMinIdle: 3 (expected: at most readerMaxSize, 2)");
+  }
+
+  @Test
+  @DisplayName("of a reader that cannot be dialled, which is said at once and not by a log line")
+  void reader() {
+    RoutedDatabaseBuilder b = RoutedDatabase.builder().writer(writer);
+    refused(
+        () ->
+            b.reader(
+                "pooled", ConnectionFactoryOptions.parse("r2dbc:pool:postgresql://app@a/shop")),
+        "reader pooled: driver pool (expected: postgresql, without a pool)");
+    assertThat(
+            b.reader("by-url", ConnectionFactoryOptions.parse("r2dbc:postgresql://app@a/shop"))
+                .reader(
+                    "no-secret-now",
+                    c -> {
+                      throw new IllegalStateException("the secrets' store is down");
+                    })
+                .settings())
+        .isNotNull();
+    b.reader("nameless", c -> c.host("a"));
+    assertThatThrownBy(b::build)
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageStartingWith("reader nameless: ")
+        .hasMessageContaining("username");
+  }
+
+  @Test
+  @DisplayName("what does not fit the clocks is refused, and a null is told by name")
+  void outOfBounds() {
+    RoutedDatabaseBuilder b = RoutedDatabase.builder();
+    Duration huge = Duration.ofSeconds(Long.MAX_VALUE);
+    List<Consumer<Duration>> durations =
+        List.of(
+            b::acquireTimeout,
+            b::dialTimeout,
+            b::proofTimeout,
+            b::releaseTimeout,
+            b::closeTimeout,
+            b::cancelGrace,
+            b::cancelTimeout,
+            b::maxLifetime,
+            b::idleTimeout,
+            b::defaultReadTimeout,
+            b::heartbeat,
+            Fence::maxStaleness,
+            ReadOptions.defaults()::waitForFence);
+    for (Consumer<Duration> setter : durations) {
+      assertThatThrownBy(() -> setter.accept(huge))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessageContaining("(expected: at most PT");
+    }
+    assertThat(Duration.ofDays(36_500).toNanos()).isPositive();
+    refused(() -> b.heartbeat(Duration.ofDays(2)), "heartbeat: PT48H (expected: at most PT24H)");
   }
 
   @Test

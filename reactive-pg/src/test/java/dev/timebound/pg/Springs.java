@@ -25,7 +25,8 @@ final class Springs {
   Springs(Routed routed) {
     this.factory = routed.db.connectionFactory();
     this.client = DatabaseClient.create(factory);
-    this.transactions = new R2dbcTransactionManager(factory);
+    // asked for twice, as two beans may: Spring has to know them for one
+    this.transactions = new R2dbcTransactionManager(routed.db.connectionFactory());
   }
 
   TransactionalOperator readOnly() {
