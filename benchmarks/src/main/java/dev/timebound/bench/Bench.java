@@ -19,6 +19,8 @@ public final class Bench {
       List.of(
           new DeadlineOperator(),
           new BigtableScan(),
+          new BigtablePoint(),
+          new BigtableWindow(),
           new BigtableStall(),
           new PgRoutedRead(),
           new PgPlainRead(),

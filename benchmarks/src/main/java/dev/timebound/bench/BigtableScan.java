@@ -30,6 +30,9 @@ final class BigtableScan implements Benchmark {
       ratio(run, "wide-cpu-vs-google-async", wide, ScanMode.GOOGLE_ASYNC);
       ratio(run, "cpu-vs-google-iterator", narrow, ScanMode.GOOGLE_ITERATOR);
       ratio(run, "cpu-vs-raw", narrow, ScanMode.RAW);
+      run.ratio(
+          name() + "-alloc-vs-google",
+          narrow.ratio(ScanMode.GOOGLE_ASYNC, ScanMode.TIMEBOUND, "bytes"));
     }
   }
 

@@ -9,16 +9,19 @@ import com.google.protobuf.StringValue;
 import dev.timebound.demo.bigtable.DemoTable;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Random;
 
 /**
  * Every reply of {@link FastServer}, made before the first request: whole messages as bytes. Two
  * tables for whole scans, {@link #NARROW} and {@link #WIDE} (10 rows a message, 1 and 10 cells of
- * 100 bytes a row), and the {@link DemoTable}, one row a message, of which any part may be read.
+ * 100 bytes a row), {@link #POINT} for rows like {@link #NARROW}'s one by one, and the {@link
+ * DemoTable}, one row a message, of which any part may be read.
  */
 final class Replies {
   static final String NARROW = "narrow";
   static final String WIDE = "wide";
+  static final String POINT = "point";
   static final String DEMO = "demo";
 
   /** Rows of a whole scan. */
@@ -29,8 +32,9 @@ final class Replies {
   static final int DEMO_ROWS = 20_000;
 
   private final DemoTable demo = new DemoTable(DEMO_ROWS);
-  private final List<byte[]> narrow = scan(1);
-  private final List<byte[]> wide = scan(10);
+  private final List<byte[]> narrow = scan(1, ROWS_PER_MESSAGE);
+  private final List<byte[]> wide = scan(10, ROWS_PER_MESSAGE);
+  private final List<byte[]> point = scan(1, 1);
   private final List<byte[]> single = new ArrayList<>();
 
   Replies() {
@@ -48,9 +52,11 @@ final class Replies {
     return switch (id) {
       case NARROW -> narrow;
       case WIDE -> wide;
+      case POINT -> List.of(point.get(number(request.getRows().getRowKeys(0))));
       case DEMO -> part(request);
       default ->
-          throw new IllegalArgumentException("table: " + id + " (expected: narrow, wide or demo)");
+          throw new IllegalArgumentException(
+              "table: " + id + " (expected: narrow, wide, point or demo)");
     };
   }
 
@@ -92,19 +98,28 @@ final class Replies {
     return index < 0 ? DEMO_ROWS : index;
   }
 
-  private static List<byte[]> scan(int cells) {
+  /** The key of a row of all tables but the demo's. */
+  static String key(int row) {
+    return String.format(Locale.ROOT, "row-%08d", row);
+  }
+
+  private static int number(ByteString key) {
+    return Integer.parseInt(key.toStringUtf8().substring("row-".length()));
+  }
+
+  private static List<byte[]> scan(int cells, int rowsPerMessage) {
     Random random = new Random(cells);
     List<byte[]> messages = new ArrayList<>();
     for (int row = 0; row < SCAN_ROWS; ) {
       ReadRowsResponse.Builder message = ReadRowsResponse.newBuilder();
-      for (int i = 0; i < ROWS_PER_MESSAGE; i++, row++) {
+      for (int i = 0; i < rowsPerMessage; i++, row++) {
         List<ByteString> values = new ArrayList<>();
         for (int cell = 0; cell < cells; cell++) {
           byte[] value = new byte[CELL_BYTES];
           random.nextBytes(value);
           values.add(ByteString.copyFrom(value));
         }
-        addRow(message, String.format("row-%08d", row), values);
+        addRow(message, key(row), values);
       }
       messages.add(message.build().toByteArray());
     }
