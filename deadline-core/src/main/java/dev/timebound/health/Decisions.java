@@ -18,7 +18,10 @@ final class Decisions {
   private final AtomicLong next = new AtomicLong();
 
   void add(Decision d) {
-    long number = next.getAndIncrement();
+    put(next.getAndIncrement(), d);
+  }
+
+  void put(long number, Decision d) {
     // one that was overtaken by a whole round is older than what stands there
     cells.accumulateAndGet(
         (int) (number % KEPT),

@@ -216,7 +216,7 @@ final class Driver<M extends Member> {
     } else if (effect instanceof Effect.FreeTrial) {
       slot.trial = Slot.TRIAL_FREE;
     } else if (effect instanceof Effect.Penalised) {
-      if (telling.counts()) {
+      if (telling.counts() && !dryRun) {
         later(() -> telling.penalised(group));
       }
     } else if (effect instanceof Effect.Probed e) {

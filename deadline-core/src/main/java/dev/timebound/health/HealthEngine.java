@@ -1,6 +1,7 @@
 package dev.timebound.health;
 
 import io.micrometer.core.instrument.MeterRegistry;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -24,6 +25,7 @@ public final class HealthEngine implements Disposable, AutoCloseable {
   private final EngineParts parts;
   private final long seed;
   private final Map<String, Group<?>> groups = new ConcurrentHashMap<>();
+  private final Map<String, KeyedGroup<?>> keyed = new ConcurrentHashMap<>();
   private volatile boolean disposed;
 
   private HealthEngine(Builder b) {
@@ -45,19 +47,53 @@ public final class HealthEngine implements Disposable, AutoCloseable {
    * @throws IllegalStateException where the engine is closed
    */
   public <M extends Member> HealthGroup<M> group(String name, HealthPolicy policy) {
-    Settings.name("group", name);
-    if (disposed) {
-      throw new IllegalStateException("group " + name + ": the health engine is closed");
-    }
+    free(name, keyed);
     Objects.requireNonNull(policy, "policy");
     Group<M> group = new Group<>(name, policy, parts, seed ^ Mix.mix(name.hashCode()));
     if (groups.putIfAbsent(name, group) != null) {
       group.close();
-      throw Settings.refused(
-          "group", name, "not yet in this engine; a second pool needs a name of its own");
+      throw taken(name);
     }
     parts.telling().grouped(group);
     return group;
+  }
+
+  /**
+   * Makes a group of things without a claim or a probe, known by their keys and only while they have
+   * a history (HE-13a): very many may come and go.
+   *
+   * @param penalty how long a key is held back from its last failure, {@code > 0}; an answer ends it
+   *     before
+   * @param most how many keys are held at once, {@code >= 1}; beyond it the one whose last failure
+   *     is oldest goes
+   * @throws IllegalArgumentException where the name is blank or taken, or a value out of its range
+   * @throws IllegalStateException where the engine is closed
+   */
+  public <K> KeyedHealth<K> keyed(String name, Duration penalty, int most) {
+    free(name, groups);
+    long nanos = Clock.nanos(Settings.positive("penalty", penalty));
+    KeyedGroup<K> group = new KeyedGroup<>(name, nanos, Settings.atLeast("most", most, 1), parts);
+    if (keyed.putIfAbsent(name, group) != null) {
+      group.close();
+      throw taken(name);
+    }
+    parts.telling().keyed(group);
+    return group;
+  }
+
+  private void free(String name, Map<String, ?> others) {
+    Settings.name("group", name);
+    if (disposed) {
+      throw new IllegalStateException("group " + name + ": the health engine is closed");
+    }
+    if (others.containsKey(name)) {
+      throw taken(name);
+    }
+  }
+
+  private static IllegalArgumentException taken(String name) {
+    return Settings.refused(
+        "group", name, "not yet in this engine; a second pool needs a name of its own");
   }
 
   /**
@@ -67,9 +103,22 @@ public final class HealthEngine implements Disposable, AutoCloseable {
    */
   public void remove(HealthGroup<?> group) {
     if (group instanceof Group<?> ours && groups.remove(ours.name(), ours)) {
-      parts.telling().ungrouped(ours);
+      parts.telling().ungrouped(ours.name());
       ours.close();
     }
+  }
+
+  /** Lets a keyed group go: it learns nothing more. As {@link #remove(HealthGroup)}. */
+  public void remove(KeyedHealth<?> group) {
+    if (group instanceof KeyedGroup<?> ours && keyed.remove(ours.name(), ours)) {
+      parts.telling().ungrouped(ours.name());
+      ours.close();
+    }
+  }
+
+  /** All keyed groups, by no particular order. */
+  public Collection<KeyedHealth<?>> keyedGroups() {
+    return List.copyOf(keyed.values());
   }
 
   /** All groups, by no particular order. */
@@ -80,7 +129,9 @@ public final class HealthEngine implements Disposable, AutoCloseable {
   /** Its groups by name, each as {@link HealthGroup} shows itself. */
   @Override
   public String toString() {
-    return "HealthEngine" + new TreeMap<>(groups).values();
+    Map<String, Object> all = new TreeMap<>(groups);
+    all.putAll(keyed);
+    return "HealthEngine" + all.values();
   }
 
   /**
@@ -111,6 +162,7 @@ public final class HealthEngine implements Disposable, AutoCloseable {
   public void dispose() {
     disposed = true;
     groups.values().forEach(Group::close);
+    keyed.values().forEach(KeyedGroup::close);
     parts.telling().close();
   }
 

@@ -6,7 +6,9 @@ class Meters {
 
   void grouped(HealthGroup<?> group) {}
 
-  void ungrouped(HealthGroup<?> group) {}
+  void keyed(KeyedHealth<?> group) {}
+
+  void ungrouped(String group) {}
 
   void changed(HealthEvent event) {}
 

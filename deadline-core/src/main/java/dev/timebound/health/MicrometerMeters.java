@@ -13,6 +13,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 /** The one class that knows Micrometer: without it on the class path this is never loaded. */
 final class MicrometerMeters extends Meters {
   private static final String OPEN = "timebound.health.open";
+  private static final String KEYS = "timebound.health.keys";
 
   private final MeterRegistry registry;
   private final List<Meter> gauges = new CopyOnWriteArrayList<>();
@@ -35,10 +36,28 @@ final class MicrometerMeters extends Meters {
 
   private String free(String name) {
     String tag = name;
-    for (int i = 2; registry.find(OPEN).tag("group", tag).meter() != null; i++) {
+    for (int i = 2; isTaken(tag); i++) {
       tag = name + "#" + i;
     }
     return tag;
+  }
+
+  private boolean isTaken(String tag) {
+    return registry.find(OPEN).tag("group", tag).meter() != null
+        || registry.find(KEYS).tag("group", tag).meter() != null;
+  }
+
+  @Override
+  void keyed(KeyedHealth<?> group) {
+    synchronized (registry) {
+      String tag = free(group.name());
+      tags.put(group.name(), tag);
+      gauges.add(
+          Gauge.builder(KEYS, group, KeyedHealth::size)
+              .description("Keys with a penalty")
+              .tags("group", tag)
+              .register(registry));
+    }
   }
 
   private void register(HealthGroup<?> group, String tag) {
@@ -59,10 +78,10 @@ final class MicrometerMeters extends Meters {
   }
 
   @Override
-  void ungrouped(HealthGroup<?> group) {
+  void ungrouped(String group) {
     gauges.removeIf(
         gauge -> {
-          boolean ofGroup = tagOf(group.name()).equals(gauge.getId().getTag("group"));
+          boolean ofGroup = tagOf(group).equals(gauge.getId().getTag("group"));
           if (ofGroup) {
             registry.remove(gauge);
           }

@@ -84,7 +84,11 @@ final class Telling {
     meters.grouped(group);
   }
 
-  void ungrouped(HealthGroup<?> group) {
+  void keyed(KeyedHealth<?> group) {
+    meters.keyed(group);
+  }
+
+  void ungrouped(String group) {
     meters.ungrouped(group);
   }
 
