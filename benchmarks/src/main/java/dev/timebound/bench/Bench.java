@@ -18,6 +18,8 @@ public final class Bench {
   static final List<Benchmark> BENCHMARKS =
       List.of(
           new DeadlineOperator(),
+          new PoolPick(),
+          new HealthReport(),
           new BigtableScan(),
           new BigtablePoint(),
           new BigtableWindow(),

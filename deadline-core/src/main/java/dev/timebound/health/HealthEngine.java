@@ -59,11 +59,11 @@ public final class HealthEngine implements Disposable, AutoCloseable {
   }
 
   /**
-   * Makes a group of things without a claim or a probe, known by their keys and only while they have
-   * a history (HE-13a): very many may come and go.
+   * Makes a group of things without a claim or a probe, known by their keys and only while they
+   * have a history (HE-13a): very many may come and go.
    *
-   * @param penalty how long a key is held back from its last failure, {@code > 0}; an answer ends it
-   *     before
+   * @param penalty how long a key is held back from its last failure, {@code > 0}; an answer ends
+   *     it before
    * @param most how many keys are held at once, {@code >= 1}; beyond it the one whose last failure
    *     is oldest goes
    * @throws IllegalArgumentException where the name is blank or taken, or a value out of its range

@@ -55,5 +55,4 @@ final class KeyHistory<K> {
   long nextWake() {
     return until.isEmpty() ? Long.MAX_VALUE : until.values().iterator().next();
   }
-
 }

@@ -7,10 +7,13 @@ import org.jspecify.annotations.Nullable;
 /** A claim: a few fields of its own, and its group for all that is more than an atomic write. */
 final class OpenClaim<M extends Member> implements Claim<M>, OpenClaims.Place<OpenClaim<M>> {
   private static final VarHandle ENDED;
+  private static final VarHandle WAIT;
 
   static {
     try {
-      ENDED = MethodHandles.lookup().findVarHandle(OpenClaim.class, "ended", boolean.class);
+      MethodHandles.Lookup lookup = MethodHandles.lookup();
+      ENDED = lookup.findVarHandle(OpenClaim.class, "ended", boolean.class);
+      WAIT = lookup.findVarHandle(OpenClaim.class, "wait", int.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -75,7 +78,8 @@ final class OpenClaim<M extends Member> implements Claim<M>, OpenClaims.Place<Op
   @Override
   public void idle() {
     if (wait != 0) {
-      wait = 0;
+      // unlike the start of a wait this need not be seen before what this thread does next
+      WAIT.setRelease(this, 0);
     }
   }
 

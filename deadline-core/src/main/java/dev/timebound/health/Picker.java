@@ -5,9 +5,10 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Claims the least loaded of some slots, random among equals (HE-5, BT-3). Two passes: the first
- * finds the least load and how many have it, the second walks to the one drawn. So a tie costs one
- * draw, not one a slot, and the shared counter is touched only where there is a tie.
+ * Claims the least loaded of some slots, random among equals (HE-5, BT-3). One pass finds the least
+ * load and how many have it. Where many have it, one of all is drawn until it is one of them, which
+ * is as even as counting to one of them and mostly the first; where few have it a second pass
+ * counts. A tie costs one draw of the shared counter, not one a slot, and no tie costs none.
  */
 final class Picker {
   /** After that many lost races any of the least loaded will do. */
@@ -19,51 +20,106 @@ final class Picker {
     this.draws = new AtomicLong(seed);
   }
 
-  /** The slot, counted already; null where all are excluded. */
+  /**
+   * The slot, counted already; null where all are excluded. Only the chosen one is asked whether it
+   * is excluded, and all of them where it is.
+   */
   <M extends Member> @Nullable Slot<M> claimLeast(Slot<M>[] slots, Predicate<? super M> exclude) {
     for (int tries = 1; ; tries++) {
       int least = Integer.MAX_VALUE;
       int equals = 0;
+      int first = -1;
+      for (int i = 0; i < slots.length; i++) {
+        int load = slots[i].load();
+        if (load <= least) {
+          if (load < least) {
+            least = load;
+            equals = 0;
+            first = i;
+          }
+          equals++;
+        }
+      }
+      if (first < 0) {
+        return null;
+      }
+      Slot<M> chosen = equals == 1 ? slots[first] : drawn(slots, first, least, equals);
+      if (exclude.test(chosen.member)) {
+        return claimLeastBeside(slots, exclude);
+      }
+      if (claim(chosen, least, tries)) {
+        return chosen;
+      }
+    }
+  }
+
+  private <M extends Member> @Nullable Slot<M> claimLeastBeside(
+      Slot<M>[] slots, Predicate<? super M> exclude) {
+    for (int tries = 1; ; tries++) {
+      int least = Integer.MAX_VALUE;
+      int equals = 0;
       Slot<M> chosen = null;
-      int seen = 0;
       for (Slot<M> s : slots) {
-        int open = s.open;
-        int load = open + s.extra;
+        int load = s.load();
         if (load <= least && !exclude.test(s.member)) {
           equals = load < least ? 1 : equals + 1;
           least = load;
           chosen = s;
-          seen = open;
         }
       }
       if (chosen == null) {
         return null;
       }
       if (equals > 1) {
-        int drawn = below(equals);
+        int drawn = below(draw(), equals);
         for (Slot<M> s : slots) {
-          int open = s.open;
-          if (open + s.extra == least && !exclude.test(s.member) && drawn-- == 0) {
+          if (s.load() == least && !exclude.test(s.member) && drawn-- == 0) {
             chosen = s;
-            seen = open;
             break;
           }
         }
       }
-      // HE-12a: from the count that was seen, so that two picks at one moment see each other
-      if (chosen.claimAt(seen)) {
-        return chosen;
-      }
-      if (tries == TRIES) {
-        chosen.claim();
+      if (claim(chosen, least, tries)) {
         return chosen;
       }
     }
   }
 
+  /** HE-12a: from the count that was seen, so that two picks at one moment see each other. */
+  private static boolean claim(Slot<?> chosen, int least, int tries) {
+    if (tries == TRIES) {
+      chosen.claim();
+      return true;
+    }
+    int open = chosen.open;
+    return open + chosen.extra <= least && chosen.claimAt(open);
+  }
+
+  /** One of those with the least load, each as likely; another, where loads change meanwhile. */
+  private <M extends Member> Slot<M> drawn(Slot<M>[] slots, int first, int least, int equals) {
+    long draw = draw();
+    int n = slots.length;
+    for (int i = 0; i < TRIES && 4 * equals >= n; i++, draw += Mix.STEP) {
+      Slot<M> any = slots[below(draw, n)];
+      if (any.load() == least) {
+        return any;
+      }
+    }
+    int drawn = below(draw, equals);
+    for (int i = first; i < n; i++) {
+      if (slots[i].load() == least && drawn-- == 0) {
+        return slots[i];
+      }
+    }
+    return slots[first];
+  }
+
+  private long draw() {
+    return draws.addAndGet(Mix.STEP);
+  }
+
   /** From 0, below the bound. */
-  private int below(int bound) {
-    long r = Mix.mix(draws.addAndGet(Mix.STEP));
-    return (int) (((r >>> 32) * bound) >>> 32);
+  private static int below(long draw, int bound) {
+    return (int) (((Mix.mix(draw) >>> 32) * bound) >>> 32);
   }
 }

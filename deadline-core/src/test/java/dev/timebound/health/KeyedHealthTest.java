@@ -120,7 +120,8 @@ class KeyedHealthTest {
     }
 
     @Test
-    @DisplayName("HE-13a a million keys that come and go: only the last of those that failed are held")
+    @DisplayName(
+        "HE-13a a million keys that come and go: only the last of those that failed are held")
     void million() {
       KeyedHealth<Heavy> many = engine.keyed("many", ofMinutes(60), 1000);
       List<WeakReference<Heavy>> failed = new ArrayList<>();
@@ -148,7 +149,8 @@ class KeyedHealthTest {
     }
 
     @Test
-    @DisplayName("HE-13a the one whose last failure is oldest goes; to fail again is to be young again")
+    @DisplayName(
+        "HE-13a the one whose last failure is oldest goes; to fail again is to be young again")
     void leastRecent() {
       KeyedHealth<String> three = engine.keyed("three", ofMinutes(60), 3);
       for (String key : List.of("a", "b", "c", "a", "d")) {
@@ -203,8 +205,7 @@ class KeyedHealthTest {
       }
       assertThat(registry.get("timebound.health.keys").tag("group", "fetch").gauge().value())
           .isEqualTo(90);
-      assertThat(
-              registry.get("timebound.health.penalties").tag("group", "fetch").counter().count())
+      assertThat(registry.get("timebound.health.penalties").tag("group", "fetch").counter().count())
           .isEqualTo(90);
       assertThat(registry.getMeters()).hasSizeLessThanOrEqualTo(before + 1);
       engine.remove(keys);

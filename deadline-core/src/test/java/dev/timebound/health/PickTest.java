@@ -163,7 +163,7 @@ class PickTest {
               two.kept(
                   two.group.pick(
                       m -> {
-                        if (m == two.m(1) && inner.isEmpty()) {
+                        if (inner.isEmpty()) {
                           inner.add(two.pick());
                         }
                         return false;

@@ -181,7 +181,8 @@ class SlowStartTest {
     }
 
     @Test
-    @DisplayName("HE-12 the probes of one that goes out again and again back off, up to the ceiling")
+    @DisplayName(
+        "HE-12 the probes of one that goes out again and again back off, up to the ceiling")
     void repeated() {
       HealthPolicy policy =
           HealthPolicy.consecutiveFailures(1).confirmedByProbe(ofSeconds(1)).build();
