@@ -36,13 +36,21 @@ class DeadlineScopeTest {
         Deadline shorter = hour.within(Duration.ofMinutes(1));
         try (DeadlineScope inner = DeadlineScope.open(shorter)) {
           assertThat(DeadlineScope.current()).isSameAs(shorter);
-          inner.close();
-          inner.close();
-          assertThat(DeadlineScope.current()).isSameAs(hour);
         }
         assertThat(DeadlineScope.current()).isSameAs(hour);
-        outer.close();
       }
+      assertThat(DeadlineScope.current().isNone()).isTrue();
+    }
+
+    @Test
+    @DisplayName("DL-7 to close a scope again does nothing")
+    void closedAgain() {
+      DeadlineScope outer = DeadlineScope.open(hour);
+      DeadlineScope inner = DeadlineScope.open(minute);
+      inner.close();
+      outer.close();
+      inner.close();
+      assertThat(DeadlineScope.current().isNone()).isTrue();
     }
 
     @Test

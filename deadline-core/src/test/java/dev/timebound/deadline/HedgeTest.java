@@ -7,17 +7,16 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import reactor.core.CoreSubscriber;
+import reactor.core.publisher.Hooks;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.MonoSink;
-import reactor.core.scheduler.Scheduler;
-import reactor.core.scheduler.Schedulers;
+import reactor.core.publisher.Operators;
 import reactor.util.context.Context;
 
 @Timeout(60)
@@ -141,21 +140,30 @@ class HedgeTest {
     }
 
     @Test
-    @DisplayName("DL-11 the time counts from downstream's request")
+    @DisplayName(
+        "DL-11 nothing is asked for before downstream asks, and the time counts from there")
     void fromRequest() {
+      AtomicInteger asked = new AtomicInteger();
       Recorder<String> recorder =
           new Recorder<>(
               0, Deadlines.put(Context.empty(), Deadline.after(Duration.ofSeconds(9), clock)));
-      backend.call().transform(Deadlines.hedge(AFTER, budget)).subscribe(recorder);
+      backend
+          .call()
+          .doOnRequest(n -> asked.incrementAndGet())
+          .transform(Deadlines.hedge(AFTER, budget))
+          .subscribe(recorder);
       pass(AFTER);
       assertThat(clock.scheduled()).isZero();
+      assertThat(asked).hasValue(0);
       recorder.subscription().request(1);
       recorder.subscription().request(1);
       assertThat(clock.pending()).isEqualTo(1);
       pass(AFTER);
       assertThat(backend.calls).hasSize(2);
-      recorder.subscription().cancel();
-      assertThat(clock.pending()).isZero();
+      assertThat(asked).hasValue(2);
+      backend.calls.get(0).success("first");
+      assertThat(recorder.items).containsExactly("first");
+      assertDone(recorder);
     }
   }
 
@@ -182,7 +190,7 @@ class HedgeTest {
     @DisplayName(
         "DL-11 the useful time is a setting, and none starts at a deadline that has passed")
     void leastUseful() {
-      Deadline deadline = Deadline.after(Duration.ofMillis(60), clock);
+      Deadline deadline = Deadline.after(Duration.ofMillis(100), clock);
       Recorder<String> recorder = new Recorder<>(1, Deadlines.put(Context.empty(), deadline));
       Mono<String> hedged =
           backend.call().transform(Deadlines.hedge(AFTER, budget, Duration.ZERO, "users.get"));
@@ -266,9 +274,9 @@ class HedgeTest {
       Recorder<String> recorder = subscribe();
       backend.calls.get(0).error(error);
       assertThat(recorder.ends).containsExactly(error);
+      assertDone(recorder);
       pass(AFTER);
       assertThat(backend.calls).hasSize(1);
-      assertDone(recorder);
     }
 
     @Test
@@ -278,7 +286,7 @@ class HedgeTest {
       Recorder<String> recorder = new Recorder<>();
       new Mono<String>() {
         @Override
-        public void subscribe(reactor.core.CoreSubscriber<? super String> actual) {
+        public void subscribe(CoreSubscriber<? super String> actual) {
           if (calls.incrementAndGet() == 2) {
             throw new IllegalStateException("no second");
           }
@@ -342,42 +350,45 @@ class HedgeTest {
     }
 
     @Test
-    @DisplayName("DL-11 two answers that race: one is told, once, the other discarded")
-    void race() throws InterruptedException {
-      Scheduler threads = Schedulers.newParallel("race", 2);
+    @DisplayName(
+        "DL-11 an answer that comes after the other's is discarded, an error of no interest")
+    void late() {
+      List<CoreSubscriber<? super String>> calls = new ArrayList<>();
+      List<String> discarded = new ArrayList<>();
+      Mono<String> deaf = // to its cancel
+          new Mono<>() {
+            @Override
+            public void subscribe(CoreSubscriber<? super String> actual) {
+              calls.add(actual);
+              actual.onSubscribe(Operators.emptySubscription());
+            }
+          };
+      List<Throwable> dropped = new ArrayList<>();
+      Mono<String> hedged =
+          deaf.transform(Deadlines.hedge(AFTER, budget))
+              .contextWrite(c -> Deadlines.put(c, Deadline.after(Duration.ofSeconds(9), clock)));
+      Hooks.onErrorDropped(dropped::add);
       try {
-        for (int i = 0; i < 2_000; i++) {
-          backend.calls.clear();
-          AtomicInteger discarded = new AtomicInteger();
-          Recorder<String> recorder =
-              new Recorder<>(
-                  1, Deadlines.put(Context.empty(), Deadline.after(Duration.ofSeconds(1), clock)));
-          RetryBudget enough = RetryBudget.builder().scheduler(clock).build();
-          backend
-              .call()
-              .transform(Deadlines.hedge(AFTER, enough))
-              .doOnDiscard(String.class, value -> discarded.incrementAndGet())
-              .subscribe(recorder);
-          pass(AFTER);
-          CountDownLatch both = new CountDownLatch(2);
-          int round = i;
-          for (MonoSink<String> call : backend.calls) {
-            threads.schedule(
-                () -> {
-                  if (round % 3 == 0) {
-                    call.error(new IOException());
-                  } else {
-                    call.success("answer");
-                  }
-                  both.countDown();
-                });
-          }
-          assertThat(both.await(10, TimeUnit.SECONDS)).isTrue();
-          assertThat(recorder.items.size()).isEqualTo(round % 3 == 0 ? 0 : 1);
-          assertDone(recorder);
-        }
+        Recorder<String> recorder = new Recorder<>();
+        hedged.doOnDiscard(String.class, discarded::add).subscribe(recorder);
+        pass(AFTER);
+        calls.get(1).onNext("second");
+        calls.get(0).onNext("late");
+        assertThat(discarded).containsExactly("late");
+        assertDone(recorder);
+        hedged.subscribe(new Recorder<>());
+        pass(AFTER);
+        calls.get(2).onNext("first");
+        calls.get(3).onError(new IOException("late"));
+        assertThat(dropped).isEmpty();
+        Recorder<String> left = new Recorder<>();
+        hedged.subscribe(left);
+        left.subscription().cancel();
+        calls.get(4).onError(new IOException("after the cancel"));
+        assertThat(dropped).hasSize(1);
+        assertThat(left.ends).isEmpty();
       } finally {
-        threads.dispose();
+        Hooks.resetOnErrorDropped();
       }
     }
   }
