@@ -23,7 +23,8 @@ final class BoundedRead implements BoundedResult.Bound {
   }
 
   Flux<Result> execute(Execution what) {
-    Flux<Result> results = bounded(session.execute(what));
+    // one that is the session's only one is over with the last of its results
+    Flux<Result> results = bounded(over == null ? session.execute(what) : session.whole(what));
     // of several results the last one's end is not known; one that is sent late ends with its rows
     BoundedRead rows = what.isSingle() ? this : new BoundedRead(session, null);
     return (what.isSentLate() ? results.doOnError(e -> over()) : results.doOnTerminate(this::over))

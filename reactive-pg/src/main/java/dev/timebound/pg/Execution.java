@@ -2,6 +2,7 @@ package dev.timebound.pg;
 
 import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.Result;
+import java.util.List;
 import org.reactivestreams.Publisher;
 
 /** What a caller wants executed, kept so that it can be executed elsewhere too. */
@@ -18,6 +19,11 @@ interface Execution {
    */
   default boolean isSentLate() {
     return false;
+  }
+
+  /** The same for each set of parameters by itself, where it has several; else it alone. */
+  default List<Execution> each() {
+    return List.of(this);
   }
 
   /** Whether its rows are fetched in portions, as the caller takes them. */

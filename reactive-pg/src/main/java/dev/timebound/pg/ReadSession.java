@@ -6,10 +6,10 @@ import dev.timebound.health.QuarantinedException;
 import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.Result;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
@@ -44,13 +44,7 @@ final class ReadSession {
   /** Fails when the reader goes out; heard until the first row has come. (PG-11a) */
   private final Sinks.Empty<Void> quarantine = Sinks.empty();
 
-  // guarded by this
-  private @Nullable Checkout checkout;
-  private @Nullable WriterLease writer;
-  private boolean proving;
-  private boolean ended;
-  private @Nullable RouteReason reason;
-  private AtomicInteger running = new AtomicInteger();
+  private final Holding holding;
 
   /** The first statement's caller did. */
   private volatile boolean left;
@@ -69,54 +63,32 @@ final class ReadSession {
     this.fence = fence;
     this.deadline = deadline;
     this.collected = collected;
+    this.holding = new Holding(router, options.isMaintenance());
   }
 
   Deadline deadline() {
     return deadline;
   }
 
-  /** Executes it, once for each subscription. */
+  /**
+   * Executes it, once for each subscription. Of several sets of parameters the first one is sent
+   * behind the proof, as it would be alone: the driver would hold all back.
+   */
   Flux<Result> execute(Execution what) {
-    return Flux.defer(() -> begun.compareAndSet(false, true) ? first(what) : later(what));
+    List<Execution> each = what.each();
+    return each.size() == 1 ? whole(what) : Flux.fromIterable(each).concatMap(this::whole, 1);
+  }
+
+  /** The same, left in one piece. */
+  Flux<Result> whole(Execution what) {
+    return Flux.defer(() -> begun.compareAndSet(false, true) ? first(what) : later(what))
+        .contextWrite(Quiet::in);
   }
 
   /** Ends the transaction; what that takes runs detached. Idempotent. */
   void end(boolean completed) {
-    Checkout c;
-    WriterLease w;
-    boolean inProof;
-    boolean mayRun;
-    RouteReason why;
-    synchronized (this) {
-      if (ended) {
-        return;
-      }
-      ended = true;
-      c = checkout;
-      w = writer;
-      inProof = proving;
-      mayRun = running.get() > 0;
-      why = reason;
-    }
-    refuseLater("the read-only transaction has ended");
-    if (c != null) {
-      if (inProof) {
-        c.drop(CloseReason.OPEN_TRANSACTION);
-      } else if (mayRun && !completed && options.isMaintenance()) {
-        c.drop(CloseReason.ABANDONED);
-      } else {
-        c.end(completed || !mayRun, mayRun);
-      }
-    }
-    if (w != null) {
-      if (mayRun || inProof) {
-        w.cancelled();
-      } else {
-        w.release();
-      }
-    }
-    if (why != null) {
-      router.routed(w == null ? RouteTarget.READER : RouteTarget.WRITER, why);
+    if (holding.end(completed)) {
+      refuseLater("the read-only transaction has ended");
     }
   }
 
@@ -144,8 +116,7 @@ final class ReadSession {
               if (!what.isSentLate()) {
                 givenUp();
               }
-            })
-        .contextWrite(Quiet::in);
+            });
   }
 
   /** No later statement can run. */
@@ -166,7 +137,7 @@ final class ReadSession {
 
   private Flux<Result> onReader(Execution what) {
     Checkout c = router.checkout(this::quarantined);
-    hold(c);
+    holding.take(c);
     long began = now();
     return Mono.firstWithSignal(c.acquire(deadline), quarantine.asMono().cast(Lease.class))
         .doOnNext(lease -> charge("pg.acquire", began))
@@ -182,7 +153,7 @@ final class ReadSession {
             return Flux.empty(); // heard by nobody, nor should it be logged
           }
           lease.began();
-          proving(true);
+          holding.proving(true);
           long began = now();
           Proof proof =
               Proof.onReader(
@@ -250,7 +221,7 @@ final class ReadSession {
     if (!SqlStates.isStale(e) || mayWait.isZero()) {
       return this.<Result>refused(e, c).flux();
     }
-    proving(false);
+    holding.proving(false);
     return again(reader)
         .then(caughtUp(reader, mayWait))
         .then(Mono.just(lease))
@@ -268,7 +239,7 @@ final class ReadSession {
       c.fail(FailureKind.CONNECTION, e, CloseReason.ERROR);
       return Mono.error(RefusedException.of(RouteReason.READER_VALIDATION_ERROR, e));
     }
-    proving(false);
+    holding.proving(false);
     c.end(true, false);
     if (SqlStates.isStale(e)) {
       return Mono.error(RefusedException.of(RouteReason.READER_STALE, e));
@@ -297,15 +268,15 @@ final class ReadSession {
   Flux<Result> onWriter(Execution what, RouteReason why) {
     return Flux.defer(
         () -> {
-          letGo();
+          holding.letGo();
           long began = now();
           return router
               .writer()
-              .forRead(deadline, why, this::hold)
+              .forRead(deadline, why, holding::take)
               .flatMapMany(
                   lease -> {
                     charge("pg.writer", began);
-                    proving(true);
+                    holding.proving(true);
                     Mono<Boolean> verdict =
                         Proof.onWriter(lease.connection(), statementTimeoutMillis(what))
                             .verdict()
@@ -332,31 +303,17 @@ final class ReadSession {
   }
 
   private Flux<Result> watched(Publisher<? extends Result> results, Execution what, boolean fresh) {
-    AtomicInteger count;
-    synchronized (this) {
-      count = running;
-    }
-    count.incrementAndGet();
-    Runnable done = once(count::decrementAndGet);
-    Flux<Result> quiet = Flux.<Result>from(results).contextWrite(Quiet::in);
-    // one that is sent late has not even begun when its result is there
-    return (what.isSentLate() ? quiet.doOnError(e -> done.run()) : quiet.doOnTerminate(done))
-        .map(
-            result ->
+    return holding
+        .running()
+        .watched(
+            results,
+            what,
+            (result, done) ->
                 new RoutedResult(
                     DrainedResult.of(result, what),
                     this,
                     fresh && what.isSingle() ? what : null,
-                    what.isSingle() ? done : null));
-  }
-
-  private static Runnable once(Runnable task) {
-    AtomicBoolean ran = new AtomicBoolean();
-    return () -> {
-      if (ran.compareAndSet(false, true)) {
-        task.run();
-      }
-    };
+                    done));
   }
 
   // --- what results tell
@@ -368,15 +325,7 @@ final class ReadSession {
 
   /** Where rows failed in mid-stream: a broken connection tells of its reader. */
   void failed(Throwable e) {
-    if (SqlStates.isConnection(e)) {
-      Checkout c;
-      synchronized (this) {
-        c = checkout;
-      }
-      if (c != null) {
-        c.fail(FailureKind.CONNECTION, e, CloseReason.ERROR);
-      }
-    }
+    holding.failed(e);
   }
 
   // --- state
@@ -386,56 +335,8 @@ final class ReadSession {
         new RefusedException(RouteReason.READER_QUARANTINED, "the reader went out", cause));
   }
 
-  private void hold(Checkout c) {
-    synchronized (this) {
-      if (!ended) {
-        checkout = c;
-        return;
-      }
-    }
-    c.end(false, false);
-  }
-
-  private void hold(WriterLease lease) {
-    synchronized (this) {
-      if (!ended) {
-        writer = lease;
-        return;
-      }
-    }
-    lease.release();
-  }
-
-  private void letGo() {
-    Checkout c;
-    boolean mayRun;
-    boolean inProof;
-    synchronized (this) {
-      c = checkout;
-      checkout = null;
-      mayRun = running.get() > 0;
-      running = new AtomicInteger();
-      inProof = proving;
-      proving = false;
-    }
-    if (c != null) {
-      if (inProof) {
-        c.drop(CloseReason.OPEN_TRANSACTION);
-      } else {
-        c.end(false, mayRun);
-      }
-    }
-  }
-
-  private synchronized void proving(boolean on) {
-    proving = on;
-  }
-
   private void bind(Connection to, RouteReason why) {
-    synchronized (this) {
-      proving = false;
-      reason = why;
-    }
+    holding.proved(why);
     connection = to;
     bound.tryEmitEmpty();
   }

@@ -40,9 +40,15 @@ final class Reader implements Member {
     return nowSeconds - last >= TELL_EVERY_SECONDS && toldAt.compareAndSet(last, nowSeconds);
   }
 
-  /** On a connection of its own: those of the pool may hang while new ones get through. */
+  /**
+   * On a connection of its own: those of the pool may hang while new ones get through. A server
+   * that refuses it a session has answered, and serves on those that the pool has.
+   */
   @Override
   public Mono<ProbeAnswer> probe() {
-    return pool.probe().thenReturn(ProbeAnswer.ANSWERED);
+    return pool.probe()
+        .thenReturn(ProbeAnswer.ANSWERED)
+        .onErrorReturn(
+            e -> SqlStates.refusesSessions(e) && pool.hasConnections(), ProbeAnswer.ANSWERED);
   }
 }

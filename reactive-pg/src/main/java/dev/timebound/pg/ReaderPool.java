@@ -122,6 +122,11 @@ final class ReaderPool {
         });
   }
 
+  /** Whether there is a connection, lent or not. */
+  boolean hasConnections() {
+    return slots.hasConnections();
+  }
+
   /** Connections that wait to be lent. */
   int idle() {
     return slots.idle();

@@ -20,55 +20,56 @@ final class RecordedStatement implements Statement {
 
   private final String sql;
   private final Function<Execution, Publisher<? extends Result>> executor;
+
+  /** What is called once, whatever is bound. */
   private final List<Consumer<Statement>> calls = new ArrayList<>();
-  private int bindings = 1;
-  private boolean bound;
+
+  /** What is bound for each execution; the last one is being bound. */
+  private final List<List<Consumer<Statement>>> bindings = new ArrayList<>();
+
   private int fetchSize;
 
   RecordedStatement(String sql, Function<Execution, Publisher<? extends Result>> executor) {
     this.sql = sql;
     this.executor = executor;
+    this.bindings.add(new ArrayList<>());
   }
 
-  private Statement recorded(Consumer<Statement> call) {
-    calls.add(call);
+  private Statement bound(Consumer<Statement> call) {
+    bindings.get(bindings.size() - 1).add(call);
     return this;
   }
 
   @Override
   public Statement add() {
-    bindings++;
-    return recorded(Statement::add);
+    bindings.add(new ArrayList<>());
+    return this;
   }
 
   @Override
   public Statement bind(int index, Object value) {
     Settings.required("value", value);
-    bound = true;
-    return recorded(s -> s.bind(index, value));
+    return bound(s -> s.bind(index, value));
   }
 
   @Override
   public Statement bind(String name, Object value) {
     Settings.required("name", name);
     Settings.required("value", value);
-    bound = true;
-    return recorded(s -> s.bind(name, value));
+    return bound(s -> s.bind(name, value));
   }
 
   @Override
   public Statement bindNull(int index, Class<?> type) {
     Settings.required("type", type);
-    bound = true;
-    return recorded(s -> s.bindNull(index, type));
+    return bound(s -> s.bindNull(index, type));
   }
 
   @Override
   public Statement bindNull(String name, Class<?> type) {
     Settings.required("name", name);
     Settings.required("type", type);
-    bound = true;
-    return recorded(s -> s.bindNull(name, type));
+    return bound(s -> s.bindNull(name, type));
   }
 
   @Override
@@ -76,44 +77,78 @@ final class RecordedStatement implements Statement {
     Settings.required("columns", columns);
     List.of(columns).forEach(column -> Settings.required("column", column));
     String[] copy = columns.clone();
-    return recorded(s -> s.returnGeneratedValues(copy));
+    calls.add(s -> s.returnGeneratedValues(copy));
+    return this;
   }
 
   @Override
   public Statement fetchSize(int rows) {
     fetchSize = rows;
-    return recorded(s -> s.fetchSize(rows));
+    calls.add(s -> s.fetchSize(rows));
+    return this;
   }
 
   @Override
   public Publisher<? extends Result> execute() {
-    List<Consumer<Statement>> all = List.copyOf(calls);
-    boolean single = bindings == 1 && !SEVERAL.matcher(sql).find();
-    boolean sentLate = single && bound;
-    boolean streamed = fetchSize > 0;
-    return executor.apply(
-        new Execution() {
-          @Override
-          public Publisher<? extends Result> on(Connection connection) {
-            Statement statement = connection.createStatement(sql);
-            all.forEach(call -> call.accept(statement));
-            return statement.execute();
-          }
+    boolean several = SEVERAL.matcher(sql).find();
+    List<List<Consumer<Statement>>> all = bindings.stream().map(List::copyOf).toList();
+    return executor.apply(new Recorded(List.copyOf(calls), all, several, fetchSize > 0));
+  }
 
-          @Override
-          public boolean isSingle() {
-            return single;
-          }
+  private final class Recorded implements Execution {
+    private final List<Consumer<Statement>> calls;
+    private final List<List<Consumer<Statement>>> bindings;
+    private final boolean several;
+    private final boolean streamed;
 
-          @Override
-          public boolean isSentLate() {
-            return sentLate;
-          }
+    Recorded(
+        List<Consumer<Statement>> calls,
+        List<List<Consumer<Statement>>> bindings,
+        boolean several,
+        boolean streamed) {
+      this.calls = calls;
+      this.bindings = bindings;
+      this.several = several;
+      this.streamed = streamed;
+    }
 
-          @Override
-          public boolean isStreamed() {
-            return streamed;
-          }
-        });
+    @Override
+    public Publisher<? extends Result> on(Connection connection) {
+      Statement statement = connection.createStatement(sql);
+      calls.forEach(call -> call.accept(statement));
+      for (int i = 0; i < bindings.size(); i++) {
+        if (i > 0) {
+          statement.add();
+        }
+        bindings.get(i).forEach(call -> call.accept(statement));
+      }
+      return statement.execute();
+    }
+
+    @Override
+    public boolean isSingle() {
+      return bindings.size() == 1 && !several;
+    }
+
+    @Override
+    public boolean isSentLate() {
+      return isSingle() && !bindings.get(0).isEmpty();
+    }
+
+    @Override
+    public List<Execution> each() {
+      // an empty one is the caller's mistake, and the driver's to tell
+      if (bindings.size() == 1 || several || bindings.stream().anyMatch(List::isEmpty)) {
+        return List.of(this);
+      }
+      return bindings.stream()
+          .<Execution>map(one -> new Recorded(calls, List.of(one), false, streamed))
+          .toList();
+    }
+
+    @Override
+    public boolean isStreamed() {
+      return streamed;
+    }
   }
 }

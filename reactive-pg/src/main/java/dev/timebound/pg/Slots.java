@@ -44,6 +44,9 @@ final class Slots {
   private boolean keepsFloor;
   private boolean closed;
 
+  /** The server takes no more sessions than there are: none is dialled until the timer rings. */
+  private boolean refusing;
+
   Slots(
       String reader,
       PgSettings settings,
@@ -140,6 +143,12 @@ final class Slots {
     }
   }
 
+  boolean hasConnections() {
+    synchronized (lock) {
+      return !live.isEmpty();
+    }
+  }
+
   int idle() {
     int count = 0;
     synchronized (lock) {
@@ -188,7 +197,8 @@ final class Slots {
 
   /**
    * The dials that are wanted now: one for each that waits, and what the floor lacks. The caller,
-   * who holds the lock, begins them after it.
+   * who holds the lock, begins them after it. At one that takes no more who waits gets one of the
+   * connections there are.
    */
   private List<Dial> wanted() {
     if (closed) {
@@ -197,7 +207,7 @@ final class Slots {
     List<Dial> begun = List.of();
     int lasting = lasting();
     while (live.size() + dials.size() < settings.maxSize()
-        && (dials.size() < waiters.size()
+        && (dials.size() < waiters.size() && !(refusing && !live.isEmpty())
             || keepsFloor && !redial.isWaiting() && lasting + dials.size() < settings.minIdle())) {
       if (begun.isEmpty()) {
         begun = new ArrayList<>();
@@ -232,6 +242,7 @@ final class Slots {
       late = closed;
       if (!late) {
         live.add(connection);
+        refusing = false;
         redial.succeeded();
       }
     }
@@ -251,7 +262,8 @@ final class Slots {
       if (closed) {
         return;
       }
-      if (waiters.size() > dials.size()) {
+      refusing = SqlStates.refusesSessions(cause) && !live.isEmpty();
+      if (waiters.size() > dials.size() && !refusing) {
         // with nothing left to hope for all are told; else the one whose dial this was
         boolean hopeless = dials.isEmpty() && live.isEmpty();
         for (Waiter waiter : waiters) {
@@ -301,6 +313,7 @@ final class Slots {
     synchronized (lock) {
       timers.remove(timer);
       redial.rang();
+      refusing = false;
       begun = wanted();
     }
     begun.forEach(Dial::begin);

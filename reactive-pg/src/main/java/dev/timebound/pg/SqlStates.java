@@ -11,6 +11,8 @@ import reactor.core.Exceptions;
 final class SqlStates {
   private static final String DIVISION_BY_ZERO = "22012";
   private static final String READ_ONLY_TRANSACTION = "25006";
+  private static final String TOO_MANY_CONNECTIONS = "53300";
+  private static final String NO_AUTH = "28";
   private static final String UNDEFINED_TABLE = "42P01";
   private static final String FAILED_TRANSACTION = "25P02";
 
@@ -52,6 +54,15 @@ final class SqlStates {
         || own instanceof R2dbcTransientResourceException
         || own instanceof IOException
         || own.getCause() instanceof IOException;
+  }
+
+  /**
+   * A server that is up takes no session more: it has as many as it may, or the credentials are
+   * none any more. Those it has go on.
+   */
+  static boolean refusesSessions(Throwable e) {
+    String state = state(e);
+    return state != null && (state.equals(TOO_MANY_CONNECTIONS) || state.startsWith(NO_AUTH));
   }
 
   /**

@@ -10,7 +10,6 @@ import io.r2dbc.spi.Result;
 import io.r2dbc.spi.TransactionDefinition;
 import io.r2dbc.spi.ValidationDepth;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
@@ -55,8 +54,7 @@ final class WriterSession {
   /** Something other than statements may be under way. */
   private volatile boolean unsure;
 
-  /** Statements whose results have not ended. */
-  private volatile AtomicInteger running = new AtomicInteger();
+  private final Running running = new Running();
 
   /** Wants to know of what plain statements wrote, and has been told of the first one. */
   private volatile ReadYourWrites.@Nullable Scope told;
@@ -161,12 +159,11 @@ final class WriterSession {
   /** The role is looked at in the round trip of BEGIN. (PG-14, PG-14a) */
   private Mono<Connection> begun(Connection c, @Nullable TransactionDefinition definition) {
     sent = true;
-    AtomicInteger count = running;
-    count.incrementAndGet();
+    Runnable done = running.begun();
     return Mono.when(
             definition == null ? c.beginTransaction() : c.beginTransaction(definition),
             Router.writerRole(c, null))
-        .doOnTerminate(count::decrementAndGet)
+        .doOnTerminate(done)
         .thenReturn(c)
         .onErrorResume(
             e ->
@@ -221,7 +218,7 @@ final class WriterSession {
         .doOnSuccess(
             done -> {
               unsure = false;
-              running = new AtomicInteger();
+              running.forget();
             });
   }
 
@@ -255,7 +252,7 @@ final class WriterSession {
             ended();
             return Mono.empty();
           }
-          if (c == null || running.get() > 0) {
+          if (c == null || running.any()) {
             end();
             ended();
             return Mono.empty();
@@ -301,22 +298,13 @@ final class WriterSession {
         told = scope;
       }
     }
-    AtomicInteger count = running;
-    count.incrementAndGet();
-    AtomicBoolean ended = new AtomicBoolean();
-    Runnable done =
-        () -> {
-          if (ended.compareAndSet(false, true)) {
-            count.decrementAndGet();
-          }
-        };
-    Flux<Result> results = Drained.results(what, c).contextWrite(Quiet::in);
-    // one that is sent late has not even begun when its result is there
-    return (what.isSentLate() ? results.doOnError(e -> done.run()) : results.doOnTerminate(done))
-        .map(
-            result ->
-                new BoundedResult(
-                    DrainedResult.of(result, what), rows(c, plain, what.isSingle() ? done : null)));
+    return running
+        .watched(
+            Drained.results(what, c),
+            what,
+            (result, done) ->
+                new BoundedResult(DrainedResult.of(result, what), rows(c, plain, done)))
+        .contextWrite(Quiet::in);
   }
 
   private BoundedResult.Bound rows(Connection c, boolean plain, @Nullable Runnable done) {
@@ -397,7 +385,7 @@ final class WriterSession {
           if (c == null) {
             return Mono.empty();
           }
-          boolean atRest = !inTransaction && !unsure && running.get() == 0 && c.isAutoCommit();
+          boolean atRest = !inTransaction && !unsure && !running.any() && c.isAutoCommit();
           if (!atRest) {
             end(c);
             return Mono.empty();

@@ -9,6 +9,7 @@ import dev.timebound.deadline.Deadlines;
 import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresReplicaSetExtension;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.R2dbcBadGrammarException;
 import io.r2dbc.spi.R2dbcException;
 import java.time.Duration;
@@ -73,6 +74,39 @@ class RoutedReadTest {
     // the ROLLBACK's own answer is 200 ms away
     assertThat(routed.reader.roundTrips() - before).isOne();
     eventually(() -> assertThat(routed.reader.roundTrips() - before).isEqualTo(2));
+  }
+
+  private static Flux<String> severalBindings(Connection c) {
+    return Flux.from(
+            c.createStatement("SELECT $1::int")
+                .bind(0, 7)
+                .add()
+                .bind(0, 8)
+                .add()
+                .bind(0, 9)
+                .execute())
+        .concatMap(result -> result.map((row, metadata) -> String.valueOf(row.get(0))));
+  }
+
+  @Test
+  @DisplayName("PG-10 of several bindings the first is answered in the proof's round trip")
+  void severalBindings() {
+    Mono<List<String>> read = routed.db.read(RoutedReadTest::severalBindings).collectList();
+    read.block(Routed.BOUND);
+    eventually(() -> assertThat(routed.gauge("timebound.pg.pool.idle")).isOne());
+    routed.reader.delay(Duration.ofMillis(100));
+    long before = routed.reader.roundTrips();
+    assertThat(read.block(Routed.BOUND)).containsExactly("7", "8", "9");
+    assertThat(routed.reader.roundTrips() - before).isEqualTo(3);
+  }
+
+  @Test
+  @DisplayName("PG-11 of several bindings each has its rows once where the reader is frozen")
+  void severalBindingsFrozen() {
+    routed.servers.standby().freeze();
+    assertThat(routed.db.read(RoutedReadTest::severalBindings).collectList().block(Routed.BOUND))
+        .containsExactly("7", "8", "9");
+    eventually(() -> assertThat(routed.routes()).isEqualTo("writer reader_proof_timeout: 1"));
   }
 
   @Test
