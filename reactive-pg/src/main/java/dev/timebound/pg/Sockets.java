@@ -25,7 +25,11 @@ final class Sockets implements LoopResources {
 
   private final Set<Channel> open = ConcurrentHashMap.newKeySet();
   private volatile @Nullable Channel newest;
+
+  /** Set under the lock that a socket is made and noted under: none is made unseen after it. */
   private volatile boolean aborted;
+
+  private final Object lock = new Object();
 
   Sockets(LoopResources loops, Set<Channel> allOpen) {
     this.loops = loops;
@@ -39,7 +43,9 @@ final class Sockets implements LoopResources {
 
   /** Closes all that are open, and every one that is opened from now on. */
   void abort() {
-    aborted = true;
+    synchronized (lock) {
+      aborted = true;
+    }
     closeOpen();
   }
 
@@ -50,14 +56,17 @@ final class Sockets implements LoopResources {
 
   @Override
   public <C extends Channel> C onChannel(Class<C> type, EventLoopGroup group) {
-    if (aborted) {
-      throw new IllegalStateException("the dial was given up");
+    C channel;
+    synchronized (lock) {
+      if (aborted) {
+        throw new IllegalStateException("the dial was given up");
+      }
+      channel = loops.onChannel(type, group);
+      open.add(channel);
+      allOpen.add(channel);
     }
-    C channel = loops.onChannel(type, group);
     // one that is aborted before its event loop has it is closed when it has
     channel.pipeline().addFirst(new Registered());
-    open.add(channel);
-    allOpen.add(channel);
     channel
         .closeFuture()
         .addListener(
