@@ -10,7 +10,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import reactor.core.Disposable;
 import reactor.core.Disposables;
-import reactor.core.Exceptions;
 import reactor.core.scheduler.Scheduler;
 
 /*
@@ -42,7 +41,7 @@ final class Driver<M extends Member> {
   private final Host<M> host;
 
   private final Scheduler.Worker time;
-  private final Scheduler.Worker hands;
+  private final Hands hands;
   private final Prober<M> prober;
   private final Replacer<M> replacer;
   private final boolean dryRun;
@@ -75,15 +74,15 @@ final class Driver<M extends Member> {
     this.roster = roster;
     this.host = host;
     this.time = parts.scheduler().createWorker();
-    this.hands = parts.scheduler().createWorker();
-    this.prober = new Prober<>(policy, clock, parts.scheduler(), this::later, this::offer);
+    this.hands = new Hands(group, parts.scheduler().createWorker());
+    this.prober = new Prober<>(policy, clock, parts.scheduler(), hands::later, this::offer);
     this.replacer =
         new Replacer<>(
             policy,
             backoff,
             parts.scheduler(),
-            this::later,
-            this::surely,
+            hands::later,
+            hands::surely,
             this::offer,
             prober::probe,
             m -> roster.snapshot().slotOf(m) != null);
@@ -217,12 +216,12 @@ final class Driver<M extends Member> {
       slot.trial = Slot.TRIAL_FREE;
     } else if (effect instanceof Effect.Penalised) {
       if (telling.counts() && !dryRun) {
-        later(() -> telling.penalised(group));
+        hands.later(() -> telling.penalised(group));
       }
     } else if (effect instanceof Effect.Probed e) {
       prober.ended(slot.id);
       if (telling.counts()) {
-        later(() -> telling.probed(group, e.outcome()));
+        hands.later(() -> telling.probed(group, e.outcome()));
       }
     }
   }
@@ -233,7 +232,7 @@ final class Driver<M extends Member> {
     telling.decided(decision);
     HealthEvent event =
         new HealthEvent(group, e.name(), e.from(), e.to(), e.reason(), e.figure(), dryRun, now);
-    later(() -> telling.changed(event, decision));
+    hands.later(() -> telling.changed(event, decision));
   }
 
   private void replace(Slot<M> old, Effect.Replace e) {
@@ -242,11 +241,11 @@ final class Driver<M extends Member> {
       return;
     }
     if (host.replace(old, by)) {
-      surely(() -> old.member.replaced(by, old.drained.asMono()));
+      hands.surely(() -> old.member.replaced(by, old.drained.asMono()));
       tell(e.told());
       return;
     }
-    surely(by::discarded);
+    hands.surely(by::discarded);
     if (!old.left) {
       log.warn("health group {}: {} stays, its replacement's name is taken", group, old.name);
     }
@@ -269,10 +268,10 @@ final class Driver<M extends Member> {
     if (handles.isEmpty()) {
       return;
     }
-    surely(
+    hands.surely(
         () -> {
           for (FailHandle handle : handles) {
-            guarded(() -> handle.fail(new QuarantinedException(group, slot.name, reason)));
+            hands.guarded(() -> handle.fail(new QuarantinedException(group, slot.name, reason)));
           }
         });
   }
@@ -294,31 +293,9 @@ final class Driver<M extends Member> {
     offer(new Signal.Wake());
   }
 
-  /** Runs foreign code, where the Scheduler still takes it. */
-  private void later(Runnable task) {
-    try {
-      hands.schedule(() -> guarded(task));
-    } catch (RejectedExecutionException disposed) {
-      log.debug("health group {}: closed, a callback is dropped", group);
-    }
-  }
-
-  /** Runs foreign code that someone waits for: on this thread where the Scheduler is gone. */
+  /** Runs foreign code that someone waits for, in any case. */
   void surely(Runnable task) {
-    try {
-      hands.schedule(() -> guarded(task));
-    } catch (RejectedExecutionException disposed) {
-      guarded(task);
-    }
-  }
-
-  private void guarded(Runnable task) {
-    try {
-      task.run();
-    } catch (Throwable e) {
-      Exceptions.throwIfJvmFatal(e);
-      log.warn("health group {}: a callback failed", group, e);
-    }
+    hands.surely(task);
   }
 
   private void shut() {
@@ -326,11 +303,6 @@ final class Driver<M extends Member> {
     time.dispose();
     prober.close();
     replacer.close();
-    // behind all that is queued there
-    try {
-      hands.schedule(hands::dispose);
-    } catch (RejectedExecutionException disposed) {
-      hands.dispose();
-    }
+    hands.close();
   }
 }

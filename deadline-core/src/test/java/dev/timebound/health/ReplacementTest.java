@@ -387,6 +387,7 @@ class ReplacementTest {
         assertThat(p.b.m(1).replacedBy).isNotNull();
         assertThat(p.b.m(1).ended).isFalse();
         assertThat(open.isEnded()).isFalse();
+        assertThat(p.b.group.openClaims()).as("counted on").isEqualTo(1);
         open.succeeded();
         assertThat(p.b.m(1).ended).isTrue();
         assertThat(p.b.group.openClaims()).isZero();
