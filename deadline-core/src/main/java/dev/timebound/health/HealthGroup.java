@@ -24,9 +24,9 @@ public interface HealthGroup<M extends Member> {
 
   /**
    * Claims the member with the least load (open claims + penalty), random among equals. Members for
-   * which {@code exclude} is true are avoided while another is in service. Where every member is
-   * out of service the least loaded is given all the same, unless the policy says that the adapter
-   * has its own fallback.
+   * which {@code exclude} is true are avoided while another is in service; it is asked of as few as
+   * may be, and must have no side effects. Where every member is out of service the least loaded is
+   * given all the same, unless the policy says that the adapter has its own fallback.
    *
    * @param failHandle how a quarantine ends this request; null where the adapter lets it run
    * @return null only where the group is empty, or all are out and the adapter has its own fallback

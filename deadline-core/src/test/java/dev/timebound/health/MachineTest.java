@@ -29,6 +29,9 @@ class MachineTest {
           .maxQuarantined(0.5)
           .build();
 
+  private static final Duration MINUTE = ofSeconds(60);
+  private static final Duration EVERY = ofSeconds(10);
+
   private static Machine machine(HealthPolicy policy) {
     return new Machine(policy, new Backoff(policy.probeFirst, policy.probeMax, 5), false);
   }
@@ -179,15 +182,21 @@ class MachineTest {
   class Invariants {
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20})
-    @DisplayName("HE-6 HE-8 the cap is kept at each quarantine; who left is no one's figure")
+    @DisplayName(
+        "HE-6 HE-7 HE-8 HE-12 the cap is kept at each quarantine; who left is no one's figure")
     void seeded(long seed) {
       Random random = new Random(seed);
       HealthPolicy.Builder b =
           random.nextBoolean()
               ? HealthPolicy.silence(ofSeconds(1))
               : HealthPolicy.consecutiveFailures(2);
-      b = random.nextBoolean() ? b.confirmedByProbe(ofSeconds(1)) : b.cooldown(ofSeconds(5));
-      HealthPolicy policy = b.maxQuarantined(0.5).penalty(3, Duration.ofSeconds(2)).build();
+      switch (random.nextInt(3)) {
+        case 0 -> b.cooldown(ofSeconds(5));
+        case 1 -> b.confirmedByProbe(ofSeconds(1)).replaceRepeatOffenders(2, MINUTE, 1, EVERY);
+        default -> b.restoredByProbe(ofSeconds(1)).replaceRepeatOffenders(2, MINUTE, 1, EVERY);
+      }
+      HealthPolicy policy =
+          b.maxQuarantined(0.5).penalty(3, ofSeconds(2)).slowStart(4, ofSeconds(3)).build();
       Machine m = machine(policy);
       GroupState s = members(m, 5);
       int lastId = 5;
@@ -197,7 +206,7 @@ class MachineTest {
         now += random.nextInt(400) * 1_000_000L;
         int id = 1 + random.nextInt(lastId);
         Signal signal;
-        switch (random.nextInt(12)) {
+        switch (random.nextInt(13)) {
           case 0 -> signal = new Signal.Joined(++lastId, "m" + lastId);
           case 1 -> signal = new Signal.Left(id);
           case 2 -> signal = new Signal.Drained(id);
@@ -210,6 +219,13 @@ class MachineTest {
                       id, running.getOrDefault(id, 0), ProbeOutcome.values()[random.nextInt(4)]);
           case 7 -> signal = new Signal.Wake();
           case 8 -> signal = new Signal.TrialCancelled(id, random.nextInt(3));
+          case 9 ->
+              signal =
+                  new Signal.Prepared(
+                      s.replacement().member(),
+                      Math.max(1, s.replacement().last() - random.nextInt(2)),
+                      ReplacementOutcome.values()[random.nextInt(3)],
+                      "n");
           default -> {
             List<Signal.Sample> samples = new ArrayList<>();
             for (MemberState x : s.members()) {
@@ -224,6 +240,7 @@ class MachineTest {
         }
         Machine.Step step = m.on(s, signal, now);
         check(policy, s, step, now, m);
+        replacements(s, signal, step, now);
         for (Effect e : step.effects()) {
           if (e instanceof Effect.StartProbe p) {
             assertThat(running).as("two probes at once").doesNotContainKey(p.id());
@@ -236,6 +253,40 @@ class MachineTest {
       }
     }
 
+    private static boolean wentOut(Effect.Changed c) {
+      return c.to() == MemberStatus.QUARANTINED
+          && c.from() != MemberStatus.QUARANTINED
+          && c.from() != MemberStatus.HALF_OPEN;
+    }
+
+    /** What is being prepared; 0 for nothing. */
+    private int preparing;
+
+    private long lastEnd = NEVER;
+
+    /** One at a time, at the rate, and each is taken or discarded. */
+    private void replacements(GroupState before, Signal signal, Machine.Step step, long now) {
+      for (Effect e : step.effects()) {
+        if (e instanceof Effect.Prepare p) {
+          assertThat(preparing).as("one at a time").isZero();
+          assertThat(now - lastEnd).as("since the last").isGreaterThanOrEqualTo(EVERY.toNanos());
+          preparing = p.number();
+        } else if (e instanceof Effect.Replace r) {
+          assertThat(r.number()).isEqualTo(preparing);
+          assertThat(requireNonNull(before.get(r.id())).left()).isFalse();
+          preparing = 0;
+          lastEnd = now;
+        } else if (e instanceof Effect.Discard d && d.number() == preparing) {
+          // one that left, or has none, costs no permission
+          boolean failed =
+              signal instanceof Signal.Prepared p && p.outcome() == ReplacementOutcome.FAILED;
+          lastEnd = failed ? before.replacement().spentAt() : lastEnd;
+          preparing = 0;
+        }
+      }
+      assertThat(step.state().replacement().running()).isEqualTo(preparing);
+    }
+
     private void check(
         HealthPolicy policy, GroupState before, Machine.Step step, long now, Machine m) {
       GroupState after = step.state();
@@ -245,20 +296,14 @@ class MachineTest {
         if (e instanceof Effect.Changed c) {
           MemberState now1 = after.get(c.id());
           assertThat(now1 == null || !now1.left()).as("news of one that left: " + c).isTrue();
-          if (c.to() == MemberStatus.QUARANTINED && c.from() != MemberStatus.HALF_OPEN) {
+          if (wentOut(c)) {
             assertThat(step.effects()).anyMatch(f -> f instanceof Effect.FailClaims);
             assertThat(before.get(c.id())).isNotNull();
           }
         }
       }
       long wentOut =
-          step.effects().stream()
-              .filter(
-                  e ->
-                      e instanceof Effect.Changed c
-                          && c.to() == MemberStatus.QUARANTINED
-                          && c.from() != MemberStatus.HALF_OPEN)
-              .count();
+          step.effects().stream().filter(e -> e instanceof Effect.Changed c && wentOut(c)).count();
       // later members of one tick may become suspect beyond the cap after an earlier one went out
       if (wentOut > 0 && step.effects().size() <= 2) {
         assertThat(troubled).isLessThanOrEqualTo(policy.cap(in.size()));
@@ -267,6 +312,9 @@ class MachineTest {
         assertThat(x.probe().running() == 0 || policy.probes()).isTrue();
         assertThat(x.status() == MemberStatus.HALF_OPEN && policy.probes()).isFalse();
         assertThat(x.left() && x.status() == MemberStatus.QUARANTINED).isFalse();
+        assertThat(x.extra().returnedAt() == NEVER || x.status() != MemberStatus.QUARANTINED)
+            .isTrue();
+        assertThat(SlowStart.load(policy, x.extra())).isBetween(0, 4);
       }
       assertThat(m.nextWake(after, now)).isGreaterThanOrEqualTo(0);
     }
