@@ -123,6 +123,16 @@ final class Router {
         .map(Lsn::parse);
   }
 
+  /** Tells the scope, if there is one, what has committed on that connection. (PG-21) */
+  Mono<Void> settle(Connection c, ReadYourWrites.@Nullable Scope scope) {
+    return scope == null
+        ? Mono.empty()
+        : position(c)
+            .timeout(settings.proofTimeout(), settings.scheduler())
+            .doOnNext(scope::settled)
+            .then();
+  }
+
   /** A reader that is no standby any more still serves; it is told of once. (PG-14a) */
   void roleSeen(Reader reader, boolean standby) {
     if (reader.roleSeen(standby)) {

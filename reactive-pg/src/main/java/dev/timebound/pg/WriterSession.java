@@ -87,8 +87,6 @@ final class WriterSession {
     return c == null ? IsolationLevel.READ_COMMITTED : c.getTransactionIsolationLevel();
   }
 
-  // --- its connection
-
   private Mono<Connection> connection() {
     return Mono.deferContextual(
         context -> {
@@ -231,16 +229,7 @@ final class WriterSession {
 
   /** Where it cannot be learned the scope's reads stay on the writer; the commit stands. */
   private Mono<Void> noted(Connection c, ReadYourWrites.@Nullable Scope scope) {
-    return position(c, scope).doOnError(e -> unsure = true).onErrorComplete();
-  }
-
-  private Mono<Void> position(Connection c, ReadYourWrites.@Nullable Scope scope) {
-    return scope == null
-        ? Mono.empty()
-        : Router.position(c)
-            .timeout(router.settings().proofTimeout(), router.settings().scheduler())
-            .doOnNext(scope::settled)
-            .then();
+    return router.settle(c, scope).doOnError(e -> unsure = true).onErrorComplete();
   }
 
   /** Always succeeds: where it cannot be done the connection goes, and the server does it. */
@@ -374,7 +363,7 @@ final class WriterSession {
         .cancelled(
             // outside of a transaction a ROLLBACK would be a warning in the server's log
             transaction ? "ROLLBACK" : "SELECT 1",
-            at -> transaction ? Mono.empty() : position(at, scope));
+            at -> transaction ? Mono.empty() : router.settle(at, scope));
   }
 
   /** Completes at once where something is under way, whose end is not waited for. */

@@ -5,11 +5,14 @@ import reactor.blockhound.integration.BlockHoundIntegration;
 
 /**
  * The driver makes its TLS context on the event loop, and the JDK seeds that from /dev/urandom: a
- * read of a file, which never waits.
+ * read of a file, which never waits. Netty's allocator has a lock of its own, held for a moment.
  */
 public final class DriversBlocking implements BlockHoundIntegration {
   @Override
   public void applyTo(BlockHound.Builder builder) {
-    builder.allowBlockingCallsInside("sun.security.provider.NativePRNG$RandomIO", "readFully");
+    builder
+        .allowBlockingCallsInside("sun.security.provider.NativePRNG$RandomIO", "readFully")
+        .allowBlockingCallsInside(
+            "io.netty.buffer.AdaptivePoolingAllocator$MagazineGroup", "tryExpandMagazines");
   }
 }
