@@ -57,4 +57,14 @@ public interface Member {
    * the other one left meanwhile. Called once; here it is closed.
    */
   default void discarded() {}
+
+  /**
+   * Whether this side would notice what the member sends, now. False where it could not, since the
+   * event loop that reads from it is held up, say: a wait that passes meanwhile starts anew and is
+   * nobody's silence, and a probe whose limit passes meanwhile counts for nothing. Asked for
+   * members on which someone waits, from the engine's own worker: must return at once.
+   */
+  default boolean isListening() {
+    return true;
+  }
 }

@@ -76,6 +76,9 @@ final class Prober<M extends Member> {
     Mono<ProbeOutcome> overdue =
         Mono.fromSupplier(
             () -> {
+              if (!Slot.isListening(member)) {
+                return ProbeOutcome.NOT_SENT;
+              }
               // HE-10: where this timer itself came late an answer may lie unread: it tells
               // nothing. But not twice in a row, or a busy machine would never find a dead member.
               lateness.seen = !lateness.seen && clock.now() - end > limit / 4;

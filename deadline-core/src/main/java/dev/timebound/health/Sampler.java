@@ -84,6 +84,10 @@ final class Sampler<M extends Member> {
       }
       Oldest oldest = new Oldest(measured);
       slot.claims.visit(oldest);
+      if (oldest.since != Clock.NEVER && !Slot.isListening(slot.member)) {
+        oldest.startsAnew();
+        slot.claims.visit(oldest);
+      }
       anyoneWaits |= oldest.since != Clock.NEVER;
       samples.add(new Signal.Sample(slot.id, progressed, oldest.since));
     }
@@ -112,15 +116,22 @@ final class Sampler<M extends Member> {
   private static final class Oldest implements Consumer<OpenClaim<?>> {
     private final long now;
     private long since = Clock.NEVER;
+    private boolean anew;
 
     Oldest(long now) {
       this.now = now;
     }
 
+    /** What was waited so far counts for nothing. */
+    void startsAnew() {
+      anew = true;
+      since = Clock.NEVER;
+    }
+
     @Override
     public void accept(OpenClaim<?> claim) {
       int wait = claim.wait;
-      if (wait != claim.seenWait) {
+      if (anew || wait != claim.seenWait) {
         claim.seenWait = wait;
         claim.seenAt = now;
       }

@@ -68,6 +68,15 @@ final class Slot<M extends Member> {
     this.name = name;
   }
 
+  /** The member's own word; one that throws is listened to. */
+  static boolean isListening(Member member) {
+    try {
+      return member.isListening();
+    } catch (RuntimeException e) {
+      return true;
+    }
+  }
+
   int load() {
     return open + extra;
   }

@@ -22,6 +22,7 @@ final class FakeMember implements Member {
   @Nullable Member replacedBy;
   boolean ended;
   int discarded;
+  boolean deaf;
   final List<Sinks.One<ProbeAnswer>> asked = new ArrayList<>();
 
   FakeMember(String name) {
@@ -64,6 +65,11 @@ final class FakeMember implements Member {
     probes++;
     running++;
     return answer.get().doOnCancel(() -> cancelled++).doFinally(end -> running--);
+  }
+
+  @Override
+  public boolean isListening() {
+    return !deaf;
   }
 
   @Override
