@@ -6,6 +6,8 @@ import io.grpc.ManagedChannel;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.function.DoubleSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import reactor.core.scheduler.Scheduler;
@@ -20,11 +22,8 @@ public final class ChannelPoolBuilder {
   /** The engine looks no closer. */
   private static final Duration SHORTEST = Duration.ofMillis(10);
 
-  /** 100 years, as with deadlines. */
-  private static final Duration LONGEST = Duration.ofDays(36_500);
-
-  private final Function<? super ConnectionWatch, ? extends ManagedChannel> channels;
-  private final ChannelProbe probe;
+  final Function<? super ConnectionWatch, ? extends ManagedChannel> channels;
+  final ChannelProbe probe;
   private String name = "grpc";
   private int initialChannels = 10;
   private int minChannels = 4;
@@ -36,6 +35,13 @@ public final class ChannelPoolBuilder {
   private int maxResizeStep = 2;
   private boolean warming = true;
   private Duration warmTimeout = Duration.ofSeconds(10);
+  private boolean refreshing = true;
+  private Duration refreshAfter = Duration.ofMinutes(55);
+  private boolean connectChecks = true;
+  private Duration connectTimeout = Duration.ofSeconds(5);
+  private int maxCancels;
+  private Duration cancelInterval = Duration.ofSeconds(30);
+  DoubleSupplier random = () -> ThreadLocalRandom.current().nextDouble();
   private boolean healthChecks = true;
   private Duration suspectAfter = Duration.ofSeconds(1);
   private Duration probeTimeout = Duration.ofSeconds(1);
@@ -43,6 +49,11 @@ public final class ChannelPoolBuilder {
   private Duration maxProbeInterval = Duration.ofSeconds(10);
   private Duration credentialsTimeout = Duration.ofSeconds(10);
   private double maxQuarantined = 0.5;
+  private boolean replacing = true;
+  private int offenderQuarantines = 3;
+  private Duration offenderWithin = Duration.ofMinutes(5);
+  private double offenderTimesMedian = 2;
+  private Duration replaceEvery = Duration.ofMinutes(1);
   private boolean penalties = true;
   private @Nullable Integer penalty;
   private Duration penaltyDuration = Duration.ofSeconds(5);
@@ -64,7 +75,7 @@ public final class ChannelPoolBuilder {
   public ChannelPoolBuilder name(String name) {
     Objects.requireNonNull(name, "name");
     if (name.isBlank()) {
-      throw invalid("name", "'" + name + "'", "not blank");
+      throw Checks.invalid("name", "'" + name + "'", "not blank");
     }
     this.name = name;
     return this;
@@ -75,9 +86,9 @@ public final class ChannelPoolBuilder {
    * is refused by {@link #build}.
    */
   public ChannelPoolBuilder channels(int initial, int min, int max) {
-    this.initialChannels = atLeast("initialChannels", initial, 1);
-    this.minChannels = atLeast("minChannels", min, 1);
-    this.maxChannels = atLeast("maxChannels", max, 1);
+    this.initialChannels = Checks.atLeast("initialChannels", initial, 1);
+    this.minChannels = Checks.atLeast("minChannels", min, 1);
+    this.maxChannels = Checks.atLeast("maxChannels", max, 1);
     return this;
   }
 
@@ -88,8 +99,8 @@ public final class ChannelPoolBuilder {
 
   /** The band of open calls that a channel should carry at the peak. Defaults 1 and 25. (BT-2) */
   public ChannelPoolBuilder rpcsPerChannel(int min, int max) {
-    this.minRpcsPerChannel = atLeast("minRpcsPerChannel", min, 1);
-    this.maxRpcsPerChannel = atLeast("maxRpcsPerChannel", max, min);
+    this.minRpcsPerChannel = Checks.atLeast("minRpcsPerChannel", min, 1);
+    this.maxRpcsPerChannel = Checks.atLeast("maxRpcsPerChannel", max, min);
     return this;
   }
 
@@ -104,8 +115,8 @@ public final class ChannelPoolBuilder {
    * (BT-2)
    */
   public ChannelPoolBuilder resize(Duration interval, int maxStep) {
-    this.resizeInterval = positive("resizeInterval", interval);
-    this.maxResizeStep = atLeast("maxResizeStep", maxStep, 1);
+    this.resizeInterval = Checks.positive("resizeInterval", interval);
+    this.maxResizeStep = Checks.atLeast("maxResizeStep", maxStep, 1);
     return this;
   }
 
@@ -120,7 +131,67 @@ public final class ChannelPoolBuilder {
    * Default 10 s.
    */
   public ChannelPoolBuilder warmTimeout(Duration limit) {
-    this.warmTimeout = positive("warmTimeout", limit);
+    this.warmTimeout = Checks.positive("warmTimeout", limit);
+    return this;
+  }
+
+  /**
+   * Whether channels are replaced before the server closes them for their age, in the background,
+   * one at a time, each by one that has answered a probe. Default true. (BT-6)
+   */
+  public ChannelPoolBuilder refreshing(boolean on) {
+    this.refreshing = on;
+    return this;
+  }
+
+  /**
+   * The age at which a channel is replaced at the latest, less up to a tenth by chance: below the
+   * server's limit. Replacements are spread over that time, so that with n channels one goes every
+   * n-th part of it. Default 55 minutes, for a limit of an hour; 10 ms at least. (BT-6)
+   */
+  public ChannelPoolBuilder refreshAfter(Duration age) {
+    this.refreshAfter = Checks.atLeast("refreshAfter", age, SHORTEST);
+    return this;
+  }
+
+  /**
+   * Whether channels that try to connect for too long are avoided and replaced. Default true.
+   * (BT-44)
+   */
+  public ChannelPoolBuilder connectChecks(boolean on) {
+    this.connectChecks = on;
+    return this;
+  }
+
+  /**
+   * How long a channel may try to connect, failed attempts and pauses between them included, before
+   * it is avoided while another is connected, and replaced once a new one has answered a probe:
+   * calls that still wait on it then end with UNAVAILABLE, unsent. Default 5 s; 10 ms at least.
+   * (BT-44)
+   */
+  public ChannelPoolBuilder connectTimeout(Duration limit) {
+    this.connectTimeout = Checks.atLeast("connectTimeout", limit, SHORTEST);
+    return this;
+  }
+
+  /**
+   * How many calls a connection may cancel at the server in any interval of that length, for
+   * servers that close a connection for too many resets (Netty's own: 200 in 30 s, those that
+   * answer a reset with one of their own count two). A call cancelled beyond that ends for its
+   * caller at once; the server is told when there is room. Resets that a call's own deadline sends
+   * are counted and not held back. Default: no limit. (BT-21a)
+   *
+   * @param cancels 0 for no limit
+   */
+  public ChannelPoolBuilder maxCancelsPerInterval(int cancels, Duration interval) {
+    this.maxCancels = Checks.atLeast("maxCancelsPerInterval", cancels, 0);
+    this.cancelInterval = Checks.positive("cancelInterval", interval);
+    return this;
+  }
+
+  /** From 0 to 1, of jitter. */
+  ChannelPoolBuilder random(DoubleSupplier random) {
+    this.random = random;
     return this;
   }
 
@@ -135,13 +206,13 @@ public final class ChannelPoolBuilder {
    * Default 1 s; 10 ms at least. (BT-10)
    */
   public ChannelPoolBuilder suspectAfter(Duration silence) {
-    this.suspectAfter = atLeast("suspectAfter", silence, SHORTEST);
+    this.suspectAfter = Checks.atLeast("suspectAfter", silence, SHORTEST);
     return this;
   }
 
   /** Time limit of a probe. Default 1 s. (BT-13) */
   public ChannelPoolBuilder probeTimeout(Duration limit) {
-    this.probeTimeout = positive("probeTimeout", limit);
+    this.probeTimeout = Checks.positive("probeTimeout", limit);
     return this;
   }
 
@@ -150,13 +221,13 @@ public final class ChannelPoolBuilder {
    * 10 s; the first is at least 10 ms. (BT-13)
    */
   public ChannelPoolBuilder probeInterval(Duration first, Duration max) {
-    atLeast("probeInterval", first, SHORTEST);
+    Checks.atLeast("probeInterval", first, SHORTEST);
     Objects.requireNonNull(max, "maxProbeInterval");
     if (max.compareTo(first) < 0) {
-      throw invalid("maxProbeInterval", max, ">= probeInterval " + first);
+      throw Checks.invalid("maxProbeInterval", max, ">= probeInterval " + first);
     }
-    this.probeInterval = bounded(first);
-    this.maxProbeInterval = bounded(max);
+    this.probeInterval = Checks.bounded(first);
+    this.maxProbeInterval = Checks.bounded(max);
     return this;
   }
 
@@ -165,7 +236,7 @@ public final class ChannelPoolBuilder {
    * (BT-14)
    */
   public ChannelPoolBuilder credentialsTimeout(Duration limit) {
-    this.credentialsTimeout = positive("credentialsTimeout", limit);
+    this.credentialsTimeout = Checks.positive("credentialsTimeout", limit);
     return this;
   }
 
@@ -175,9 +246,35 @@ public final class ChannelPoolBuilder {
    */
   public ChannelPoolBuilder maxQuarantined(double share) {
     if (!(share >= 0 && share <= 1)) {
-      throw invalid("maxQuarantined", share, "0 to 1");
+      throw Checks.invalid("maxQuarantined", share, "0 to 1");
     }
     this.maxQuarantined = share;
+    return this;
+  }
+
+  /**
+   * Whether a channel that is quarantined again and again is replaced, by one that has answered a
+   * probe. Default true; never without health checks. (BT-18)
+   */
+  public ChannelPoolBuilder replacing(boolean on) {
+    this.replacing = on;
+    return this;
+  }
+
+  /**
+   * Which channel is replaced, and how often one is at most: that which was quarantined so many
+   * times in that time, and more often than the pool's median by that factor. Defaults 3 times in 5
+   * minutes, factor 2, one a minute. (BT-18)
+   */
+  public ChannelPoolBuilder replacement(
+      int quarantines, Duration within, double timesTheMedian, Duration atMostEvery) {
+    this.offenderQuarantines = Checks.atLeast("replacement.quarantines", quarantines, 1);
+    this.offenderWithin = Checks.positive("replacement.within", within);
+    if (!(timesTheMedian >= 0)) {
+      throw Checks.invalid("replacement.timesTheMedian", timesTheMedian, ">= 0");
+    }
+    this.offenderTimesMedian = timesTheMedian;
+    this.replaceEvery = Checks.positive("replacement.atMostEvery", atMostEvery);
     return this;
   }
 
@@ -192,8 +289,8 @@ public final class ChannelPoolBuilder {
    * maxRpcsPerChannel and 5 s. (BT-4)
    */
   public ChannelPoolBuilder penalty(int calls, Duration duration) {
-    this.penalty = atLeast("penalty", calls, 1);
-    this.penaltyDuration = positive("penaltyDuration", duration);
+    this.penalty = Checks.atLeast("penalty", calls, 1);
+    this.penaltyDuration = Checks.positive("penaltyDuration", duration);
     return this;
   }
 
@@ -233,10 +330,10 @@ public final class ChannelPoolBuilder {
    */
   public ChannelPool build() {
     if (minChannels > maxChannels) {
-      throw invalid("minChannels", minChannels, "<= maxChannels " + maxChannels);
+      throw Checks.invalid("minChannels", minChannels, "<= maxChannels " + maxChannels);
     }
     if (initialChannels < minChannels || initialChannels > maxChannels) {
-      throw invalid("initialChannels", initialChannels, minChannels + " to " + maxChannels);
+      throw Checks.invalid("initialChannels", initialChannels, minChannels + " to " + maxChannels);
     }
     return new ChannelPool(this);
   }
@@ -254,6 +351,13 @@ public final class ChannelPoolBuilder {
         maxResizeStep,
         warming,
         warmTimeout,
+        refreshing,
+        refreshAfter,
+        connectChecks,
+        connectTimeout,
+        maxCancels,
+        cancelInterval,
+        suspectAfter,
         policy(),
         scheduler == null ? Schedulers.parallel() : scheduler);
   }
@@ -267,18 +371,16 @@ public final class ChannelPoolBuilder {
                 .prepareLimit(credentialsTimeout)
                 .maxQuarantined(maxQuarantined)
             : HealthPolicy.loadOnly();
+    if (healthChecks && replacing) {
+      policy
+          .replaceRepeatOffenders(
+              offenderQuarantines, offenderWithin, offenderTimesMedian, replaceEvery)
+          .replacementLimit(warmTimeout);
+    }
     if (penalties) {
       policy.penalty(penalty == null ? maxRpcsPerChannel : penalty, penaltyDuration);
     }
     return policy.build();
-  }
-
-  Function<? super ConnectionWatch, ? extends ManagedChannel> channels() {
-    return channels;
-  }
-
-  ChannelProbe probe() {
-    return probe;
   }
 
   FailureClassifier classifier() {
@@ -291,39 +393,5 @@ public final class ChannelPoolBuilder {
 
   @Nullable MeterRegistry meters() {
     return meters;
-  }
-
-  private static int atLeast(String setting, int value, int least) {
-    if (value < least) {
-      throw invalid(setting, value, ">= " + least);
-    }
-    return value;
-  }
-
-  private static Duration atLeast(String setting, Duration value, Duration least) {
-    Objects.requireNonNull(value, setting);
-    if (value.compareTo(least) < 0) {
-      throw invalid(setting, value, ">= " + least);
-    }
-    return bounded(value);
-  }
-
-  private static Duration positive(String setting, Duration value) {
-    Objects.requireNonNull(value, setting);
-    if (value.isZero() || value.isNegative()) {
-      throw invalid(setting, value, "> 0");
-    }
-    return bounded(value);
-  }
-
-  /**
-   * Any length may be given; one that never passes in any case is cut, so that timers can tell it.
-   */
-  private static Duration bounded(Duration value) {
-    return value.compareTo(LONGEST) > 0 ? LONGEST : value;
-  }
-
-  private static IllegalArgumentException invalid(String setting, Object value, String expected) {
-    return new IllegalArgumentException(setting + ": " + value + " (expected: " + expected + ")");
   }
 }

@@ -1,8 +1,11 @@
 package dev.timebound.grpc;
 
+import io.grpc.ManagedChannel;
 import io.grpc.netty.shaded.io.netty.channel.ChannelDuplexHandler;
 import io.grpc.netty.shaded.io.netty.channel.ChannelHandlerContext;
 import io.grpc.netty.shaded.io.netty.channel.ChannelPromise;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Tells data that arrives from data that is only now read. What has come in for a stream that
@@ -20,7 +23,40 @@ public final class ConnectionWatch {
   /** The loop is within the read of the channel's socket. */
   private boolean reading;
 
-  ConnectionWatch() {}
+  private final LoopWatch loop;
+
+  /** The channel whose connection this is; null until the pool has it. */
+  private volatile @Nullable ManagedChannel channel;
+
+  private volatile boolean abandoned;
+
+  ConnectionWatch(LoopWatch loop) {
+    this.loop = loop;
+  }
+
+  void runsOn(Executor loop) {
+    this.loop.on(loop);
+  }
+
+  /** Whether the connection's event loop runs; true where it is not known. (BT-43) */
+  boolean loopRuns() {
+    return loop.runs();
+  }
+
+  void belongsTo(ManagedChannel made) {
+    channel = made;
+  }
+
+  /** There will be no channel. */
+  void abandoned() {
+    abandoned = true;
+  }
+
+  /** Whether nothing of the channel needs its event loop any more. */
+  boolean isTerminated() {
+    ManagedChannel made = channel;
+    return abandoned || (made != null && made.isTerminated());
+  }
 
   /** From the event loop, in a report of the transport. */
   boolean isArriving() {

@@ -13,7 +13,9 @@ import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import java.util.Set;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
+import reactor.core.scheduler.Schedulers;
 
 /**
  * A call that takes its channel when it starts: one that is made and never started would hold a
@@ -36,6 +38,14 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
   private volatile @Nullable QuarantinedException quarantined;
   private volatile boolean answered;
 
+  /** The transport has closed it. */
+  private volatile boolean over;
+
+  /** Null where its channel does not pace cancels. */
+  private @Nullable EarlyEnd<R> earlyEnd;
+
+  private final AtomicBoolean waitsForReset = new AtomicBoolean();
+
   PooledCall(ChannelPool pool, MethodDescriptor<Q, R> method, CallOptions options) {
     this.pool = pool;
     this.method = method;
@@ -55,12 +65,10 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
     if (started || cancelled) {
       throw new IllegalStateException(started ? "call already started" : "call was cancelled");
     }
-    Set<String> avoid = attempt.avoided();
     // Counted before the pick: a quarantine may end the claim before pick returns, and no count may
     // go below 0.
     pool.callStarted();
-    Claim<PooledChannel> picked =
-        pool.group().pick(member -> avoid.contains(member.name()), this::quarantined);
+    Claim<PooledChannel> picked = pick();
     if (picked == null) {
       // Only a closed pool is empty.
       pool.callEnded();
@@ -76,7 +84,7 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
     try {
       call = picked.member().channel().newCall(method, options);
       delegate = call;
-      call.start(new EndingListener(listener), headers);
+      call.start(new EndingListener(mayEndEarly(picked, listener)), headers);
     } catch (Throwable e) {
       end(picked.failed(FailureKind.CONNECTION, e));
       throw e;
@@ -86,10 +94,75 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
     // cancelled.
     QuarantinedException cause = quarantined;
     if (cause != null) {
-      call.cancel(cause.getMessage(), cause);
+      cancelTransport(cause.getMessage(), cause, quarantine(cause));
     } else if (cancelled) {
-      cancelClaim();
-      call.cancel("cancelled while it started", null);
+      cancel("cancelled while it started", null);
+    }
+  }
+
+  private @Nullable Claim<PooledChannel> pick() {
+    Set<String> avoid = attempt.avoided();
+    Claim<PooledChannel> picked =
+        pool.group()
+            .pick(
+                member -> member.isUnconnected() || avoid.contains(member.name()),
+                this::quarantined);
+    // Better one that failed than one where nothing can be sent.
+    return picked != null
+            && !avoid.isEmpty()
+            && picked.member().isUnconnected()
+            && picked.cancelled()
+        ? pool.group().pick(PooledChannel::isUnconnected, this::quarantined)
+        : picked;
+  }
+
+  private Listener<R> mayEndEarly(Claim<PooledChannel> picked, Listener<R> listener) {
+    if (picked.member().pacer() == null) {
+      return listener;
+    }
+    EarlyEnd<R> early = new EarlyEnd<>(listener);
+    earlyEnd = early;
+    return early;
+  }
+
+  private static Status quarantine(QuarantinedException cause) {
+    return Status.UNAVAILABLE.withDescription(cause.getMessage()).withCause(cause);
+  }
+
+  /**
+   * Has the server told; where this connection has sent as many resets as it may, later, and the
+   * caller now. (BT-21a)
+   */
+  private void cancelTransport(
+      @Nullable String message, @Nullable Throwable cause, Status forCaller) {
+    Claim<PooledChannel> c = claim;
+    CancelPacer pacer = c == null ? null : c.member().pacer();
+    EarlyEnd<R> early = earlyEnd;
+    if (pacer == null || early == null || over || !attempt.isSent()) {
+      started().cancel(message, cause);
+      return;
+    }
+    if (!waitsForReset.compareAndSet(false, true)) {
+      return;
+    }
+    if (pacer.tryNow()) {
+      started().cancel(message, cause);
+      return;
+    }
+    pacer.later(
+        () -> {
+          if (over) {
+            return false;
+          }
+          started().cancel(message, cause);
+          return true;
+        });
+    Executor given = options.getExecutor();
+    Runnable end = () -> early.end(forCaller);
+    if (given == null) {
+      Schedulers.boundedElastic().schedule(end);
+    } else {
+      given.execute(end);
     }
   }
 
@@ -99,7 +172,7 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
     pool.callEnded();
     pool.callQuarantined();
     if (started) {
-      started().cancel(cause.getMessage(), cause);
+      cancelTransport(cause.getMessage(), cause, quarantine(cause));
     }
   }
 
@@ -120,7 +193,7 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
     if (started) {
       // First the claim, so that the close which the cancel brings says nothing of the channel.
       cancelClaim();
-      started().cancel(message, cause);
+      cancelTransport(message, cause, Status.CANCELLED.withDescription(message).withCause(cause));
     }
   }
 
@@ -194,18 +267,30 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
 
     @Override
     public void onClose(Status status, Metadata trailers) {
+      over = true;
       Claim<PooledChannel> c = claim;
       if (c != null) {
+        countReset(c, status);
         endBy(c, status, trailers);
       }
       QuarantinedException cause = quarantined;
       // What the server had sent by then stands; only the cancel that the quarantine made is told
       // as what it is.
       if (cause != null && status.getCode() == Status.Code.CANCELLED && !cancelled) {
-        super.onClose(
-            Status.UNAVAILABLE.withDescription(cause.getMessage()).withCause(cause), trailers);
+        super.onClose(quarantine(cause), trailers);
       } else {
         super.onClose(status, trailers);
+      }
+    }
+
+    /** The call's own deadline sends a reset that nobody here was asked for. */
+    private void countReset(Claim<PooledChannel> c, Status status) {
+      CancelPacer pacer = c.member().pacer();
+      if (pacer != null
+          && status.getCode() == Status.Code.DEADLINE_EXCEEDED
+          && !answered
+          && attempt.isSent()) {
+        pacer.sent();
       }
     }
 
@@ -284,42 +369,5 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
         attempt.idle();
       }
     }
-  }
-
-  /** A call on a pool that is closed: UNAVAILABLE, as on a channel that was shut down. */
-  private static final class ClosedCall<Q, R> extends ClientCall<Q, R> {
-    private final String pool;
-    private final @Nullable Executor executor;
-
-    ClosedCall(String pool, @Nullable Executor executor) {
-      this.pool = pool;
-      this.executor = executor;
-    }
-
-    @Override
-    public void start(Listener<R> listener, Metadata headers) {
-      Runnable close =
-          () ->
-              listener.onClose(
-                  Status.UNAVAILABLE.withDescription("channel pool " + pool + " is closed"),
-                  new Metadata());
-      if (executor == null) {
-        close.run();
-      } else {
-        executor.execute(close);
-      }
-    }
-
-    @Override
-    public void request(int messages) {}
-
-    @Override
-    public void cancel(@Nullable String message, @Nullable Throwable cause) {}
-
-    @Override
-    public void halfClose() {}
-
-    @Override
-    public void sendMessage(Q message) {}
   }
 }

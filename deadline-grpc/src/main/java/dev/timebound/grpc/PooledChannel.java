@@ -27,7 +27,25 @@ final class PooledChannel implements Member {
 
   private volatile @Nullable Throwable probeFailure;
 
-  PooledChannel(String name, ManagedChannel channel, ChannelProbe probe, ConnectionWatch watch) {
+  /** Null where resets are not paced. */
+  private final @Nullable CancelPacer pacer;
+
+  /** Null for one that is in no pool. */
+  private volatile @Nullable PoolChannels pool;
+
+  /** It has tried to connect for too long. */
+  private volatile boolean unconnected;
+
+  /** On the Scheduler's clock; set before it takes calls. */
+  private volatile long refreshAt = Long.MAX_VALUE;
+
+  PooledChannel(
+      String name,
+      ManagedChannel channel,
+      ChannelProbe probe,
+      ConnectionWatch watch,
+      @Nullable CancelPacer pacer) {
+    this.pacer = pacer;
     this.watch = watch;
     this.name = name;
     this.channel = channel;
@@ -45,6 +63,27 @@ final class PooledChannel implements Member {
 
   ManagedChannel channel() {
     return channel;
+  }
+
+  @Nullable CancelPacer pacer() {
+    return pacer;
+  }
+
+  void unconnected(boolean now) {
+    unconnected = now;
+  }
+
+  /** Whether it has tried to connect for too long: it is avoided. (BT-44) */
+  boolean isUnconnected() {
+    return unconnected;
+  }
+
+  void refreshAt(long at) {
+    refreshAt = at;
+  }
+
+  long refreshAt() {
+    return refreshAt;
   }
 
   @Override
@@ -69,6 +108,37 @@ final class PooledChannel implements Member {
                     return Mono.just(ProbeAnswer.CONNECTION_FAILED);
                   });
         });
+  }
+
+  void ownedBy(PoolChannels channels) {
+    pool = channels;
+  }
+
+  @Override
+  public Mono<PooledChannel> replacement() {
+    PoolChannels owner = pool;
+    return owner == null ? Mono.empty() : owner.fresh();
+  }
+
+  @Override
+  public void replaced(Member by, Mono<Void> ended) {
+    PoolChannels owner = pool;
+    if (owner != null) {
+      owner.replacedByEngine(this, ended);
+    }
+  }
+
+  @Override
+  public void discarded() {
+    PoolChannels owner = pool;
+    if (owner != null) {
+      owner.discard(this);
+    }
+  }
+
+  @Override
+  public boolean isListening() {
+    return watch.loopRuns();
   }
 
   /** Why the last probe that found its connection failed did so; null where none has. */

@@ -504,6 +504,22 @@ class ChannelPoolTest {
           .hasMessage("maxRpcsPerChannel: 4 (expected: >= 5)");
       assertThatThrownBy(() -> b.probeInterval(Duration.ofSeconds(2), Duration.ofSeconds(1)))
           .hasMessage("maxProbeInterval: PT1S (expected: >= probeInterval PT2S)");
+      assertThatThrownBy(() -> b.refreshAfter(Duration.ofMillis(9)))
+          .hasMessage("refreshAfter: PT0.009S (expected: >= PT0.01S)");
+      assertThatThrownBy(() -> b.connectTimeout(Duration.ZERO))
+          .hasMessage("connectTimeout: PT0S (expected: >= PT0.01S)");
+      assertThatThrownBy(() -> b.maxCancelsPerInterval(-1, Duration.ofSeconds(1)))
+          .hasMessage("maxCancelsPerInterval: -1 (expected: >= 0)");
+      assertThatThrownBy(() -> b.maxCancelsPerInterval(1, Duration.ZERO))
+          .hasMessage("cancelInterval: PT0S (expected: > 0)");
+      assertThatThrownBy(() -> b.replacement(0, Duration.ofMinutes(1), 2, Duration.ofMinutes(1)))
+          .hasMessage("replacement.quarantines: 0 (expected: >= 1)");
+      assertThatThrownBy(() -> b.replacement(3, Duration.ZERO, 2, Duration.ofMinutes(1)))
+          .hasMessage("replacement.within: PT0S (expected: > 0)");
+      assertThatThrownBy(() -> b.replacement(3, Duration.ofMinutes(1), -1, Duration.ofMinutes(1)))
+          .hasMessage("replacement.timesTheMedian: -1.0 (expected: >= 0)");
+      assertThatThrownBy(() -> b.replacement(3, Duration.ofMinutes(1), 2, Duration.ZERO))
+          .hasMessage("replacement.atMostEvery: PT0S (expected: > 0)");
     }
 
     @Test
@@ -594,6 +610,10 @@ class ChannelPoolTest {
               .probeInterval(FOR_EVER, FOR_EVER)
               .credentialsTimeout(FOR_EVER)
               .penalty(1, FOR_EVER)
+              .refreshAfter(FOR_EVER)
+              .connectTimeout(FOR_EVER)
+              .maxCancelsPerInterval(1, FOR_EVER)
+              .replacement(1, FOR_EVER, 2, FOR_EVER)
               .build()) {
         pool.warm().block(Duration.ofSeconds(10));
         assertThat(pool.channels()).hasSize(2);

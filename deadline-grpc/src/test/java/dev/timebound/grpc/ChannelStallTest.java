@@ -443,7 +443,12 @@ class ChannelStallTest {
   void anyAnswer(Status.Code code) {
     FakeChannel channel = new FakeChannel();
     PooledChannel member =
-        new PooledChannel("one", channel, new CallingProbe(), new ConnectionWatch());
+        new PooledChannel(
+            "one",
+            channel,
+            new CallingProbe(),
+            new ConnectionWatch(new LoopWatch(() -> 0, 1)),
+            null);
     List<Object> answers = new ArrayList<>();
     member.probe().subscribe(answers::add);
     channel.lastCall().answer(code.toStatus());

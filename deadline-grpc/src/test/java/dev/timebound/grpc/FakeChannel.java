@@ -32,6 +32,9 @@ final class FakeChannel extends ManagedChannel {
   volatile boolean shutdown;
   volatile boolean shutdownNow;
 
+  private volatile ConnectivityState state = ConnectivityState.READY;
+  private volatile @Nullable Runnable onStateChanged;
+
   /** Runs in start(), before it returns. */
   volatile @Nullable Runnable onStart;
 
@@ -65,7 +68,27 @@ final class FakeChannel extends ManagedChannel {
 
   @Override
   public ConnectivityState getState(boolean requestConnection) {
-    return shutdown ? ConnectivityState.SHUTDOWN : ConnectivityState.READY;
+    return shutdown ? ConnectivityState.SHUTDOWN : state;
+  }
+
+  @Override
+  public void notifyWhenStateChanged(ConnectivityState source, Runnable callback) {
+    if (getState(false) == source) {
+      onStateChanged = callback;
+    } else {
+      callback.run();
+    }
+  }
+
+  /** The connection is made, or fails, or is tried for. */
+  FakeChannel becomes(ConnectivityState now) {
+    state = now;
+    Runnable callback = onStateChanged;
+    onStateChanged = null;
+    if (callback != null) {
+      callback.run();
+    }
+    return this;
   }
 
   @Override

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
@@ -26,6 +27,10 @@ final class PoolFixture implements AutoCloseable {
   final List<FakeChannel> fakes = new CopyOnWriteArrayList<>();
   final List<ConnectionWatch> watches = new CopyOnWriteArrayList<>();
   final Probes probes = new Probes();
+
+  /** Before the pool has it. */
+  volatile Consumer<FakeChannel> onMade = fake -> {};
+
   final ChannelPool pool;
 
   PoolFixture(UnaryOperator<ChannelPoolBuilder> settings) {
@@ -34,12 +39,14 @@ final class PoolFixture implements AutoCloseable {
                 watch -> {
                   watches.add(watch);
                   FakeChannel fake = new FakeChannel();
+                  onMade.accept(fake);
                   fakes.add(fake);
                   return fake;
                 },
                 probes)
             .name("test")
             .warming(false)
+            .random(() -> 0)
             .scheduler(time);
     pool = settings.apply(builder).build();
   }

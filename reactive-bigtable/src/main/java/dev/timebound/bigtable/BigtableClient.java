@@ -20,8 +20,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
@@ -71,11 +69,6 @@ public final class BigtableClient implements AutoCloseable {
 
   /** By what the request names: a table, or the instance. */
   private final ConcurrentHashMap<String, Channel> channels = new ConcurrentHashMap<>();
-
-  /** A connection that does not end holds the event loops for 10 s at most. */
-  private static final int CLOSE_LOOKS = 500;
-
-  private static final long CLOSE_LOOK_MILLIS = 20;
 
   private final AtomicBoolean closed = new AtomicBoolean();
   private final DeliveryExecutor delivery;
@@ -198,26 +191,8 @@ public final class BigtableClient implements AutoCloseable {
   public void close() {
     if (closed.compareAndSet(false, true)) {
       pool.close();
-      closeLoops(CLOSE_LOOKS);
+      loops.close(delivery::close);
     }
-  }
-
-  /**
-   * When the channels are gone. One that is closed while it connects goes on until it notices, and
-   * where its event loop had ended by then its calls would never be told of their end.
-   */
-  private void closeLoops(int looks) {
-    if (looks > 0 && !pool.isTerminated()) {
-      try {
-        settings
-            .scheduler()
-            .schedule(() -> closeLoops(looks - 1), CLOSE_LOOK_MILLIS, TimeUnit.MILLISECONDS);
-        return;
-      } catch (RejectedExecutionException disposed) {
-        // then at once
-      }
-    }
-    loops.close(delivery::close);
   }
 
   private Channel channelFor(String resource) {

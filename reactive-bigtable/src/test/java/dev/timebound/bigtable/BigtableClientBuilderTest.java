@@ -51,6 +51,12 @@ class BigtableClientBuilderTest {
         bad(
             "maxBackoff: PT0.001S (expected: >= initialBackoff PT1S)",
             b -> b.backoff(Duration.ofSeconds(1), Duration.ofMillis(1))),
+        bad(
+            "keepaliveTime: PT9S (expected: >= PT10S)",
+            b -> b.keepalive(Duration.ofSeconds(9), Duration.ofSeconds(1))),
+        bad(
+            "keepaliveTimeout: PT0S (expected: > 0)",
+            b -> b.keepalive(Duration.ofSeconds(10), Duration.ZERO)),
         bad("streamWindowBytes: 0 (expected: 1 to 2147483647)", b -> b.streamWindowBytes(0)),
         bad("streamWindowBytes: -1 (expected: 1 to 2147483647)", b -> b.streamWindowBytes(-1)),
         bad(

@@ -1,0 +1,158 @@
+package dev.timebound.grpc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.grpc.ClientCall;
+import io.grpc.Metadata;
+import io.grpc.Status;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+import reactor.test.scheduler.VirtualTimeScheduler;
+
+class CancelPacerTest {
+  @Nested
+  class Pace {
+    private final VirtualTimeScheduler time = VirtualTimeScheduler.create();
+    private final CancelPacer pacer = new CancelPacer(3, Duration.ofSeconds(10).toNanos(), time);
+    private final List<Integer> sent = new ArrayList<>();
+
+    private void cancel(int number) {
+      if (pacer.tryNow()) {
+        sent.add(number);
+      } else {
+        pacer.later(() -> sent.add(number));
+      }
+    }
+
+    @Test
+    @DisplayName("BT-21a at most so many in any interval, the rest in order as there is room")
+    void inOrder() {
+      cancel(1);
+      time.advanceTimeBy(Duration.ofSeconds(4));
+      for (int i = 2; i <= 8; i++) {
+        cancel(i);
+      }
+      assertThat(sent).containsExactly(1, 2, 3);
+      assertThat(pacer.waiting()).isEqualTo(5);
+      time.advanceTimeBy(Duration.ofSeconds(6));
+      assertThat(sent).containsExactly(1, 2, 3, 4);
+      time.advanceTimeBy(Duration.ofSeconds(4));
+      assertThat(sent).containsExactly(1, 2, 3, 4, 5, 6);
+      time.advanceTimeBy(Duration.ofSeconds(6));
+      assertThat(sent).containsExactly(1, 2, 3, 4, 5, 6, 7);
+      time.advanceTimeBy(Duration.ofSeconds(60));
+      assertThat(sent).containsExactly(1, 2, 3, 4, 5, 6, 7, 8);
+      assertThat(pacer.waiting()).isZero();
+    }
+
+    @Test
+    @DisplayName("BT-21a one that ended meanwhile takes no place; one that nobody asked for does")
+    void whatCounts() {
+      pacer.sent();
+      pacer.sent();
+      cancel(1);
+      pacer.later(() -> false);
+      pacer.later(() -> false);
+      cancel(2);
+      assertThat(sent).containsExactly(1);
+      time.advanceTimeBy(Duration.ofSeconds(10));
+      assertThat(sent).containsExactly(1, 2);
+      cancel(3);
+      cancel(4);
+      cancel(5);
+      assertThat(sent).containsExactly(1, 2, 3, 4);
+    }
+
+    @Test
+    @DisplayName("BT-21a no interval of that length has more, however they come")
+    void anyInterval() {
+      Random random = new Random(7);
+      List<Long> at = new ArrayList<>();
+      long now = 0;
+      for (int i = 0; i < 500; i++) {
+        long[] clock = {now};
+        if (pacer.tryNow()) {
+          at.add(clock[0]);
+        } else {
+          pacer.later(() -> at.add(time.now(java.util.concurrent.TimeUnit.MILLISECONDS)));
+        }
+        int step = random.nextInt(2500);
+        time.advanceTimeBy(Duration.ofMillis(step));
+        now = time.now(java.util.concurrent.TimeUnit.MILLISECONDS);
+      }
+      assertThat(at).hasSizeGreaterThan(100);
+      for (int i = 3; i < at.size(); i++) {
+        assertThat(at.get(i) - at.get(i - 3)).isGreaterThanOrEqualTo(9_999);
+      }
+    }
+  }
+
+  @Test
+  @DisplayName(
+      "BT-21a a listener that ends early hears one signal at a time and one close, whatever races")
+  void earlyEndRaces() throws Exception {
+    for (int round = 0; round < 3_000; round++) {
+      AtomicInteger inside = new AtomicInteger();
+      AtomicInteger closes = new AtomicInteger();
+      AtomicInteger broken = new AtomicInteger();
+      EarlyEnd<Integer> end =
+          new EarlyEnd<>(
+              new ClientCall.Listener<>() {
+                private void signal() {
+                  if (inside.getAndIncrement() != 0 || closes.get() > 0) {
+                    broken.incrementAndGet();
+                  }
+                  inside.decrementAndGet();
+                }
+
+                @Override
+                public void onMessage(Integer message) {
+                  signal();
+                }
+
+                @Override
+                public void onClose(Status status, Metadata trailers) {
+                  signal();
+                  closes.incrementAndGet();
+                }
+              });
+      CyclicBarrier start = new CyclicBarrier(2);
+      boolean remoteClose = round % 2 == 0;
+      Thread transport =
+          new Thread(
+              () -> {
+                await(start);
+                for (int i = 0; i < 20; i++) {
+                  end.onMessage(i);
+                }
+                if (remoteClose) {
+                  end.onClose(Status.OK, new Metadata());
+                }
+              });
+      transport.start();
+      await(start);
+      for (int spin = round % 97; spin > 0; spin--) {
+        Thread.onSpinWait();
+      }
+      end.end(Status.CANCELLED);
+      transport.join();
+      assertThat(broken).hasValue(0);
+      assertThat(closes).hasValue(1);
+    }
+  }
+
+  private static void await(CyclicBarrier barrier) {
+    try {
+      barrier.await();
+    } catch (Exception e) {
+      throw new AssertionError(e);
+    }
+  }
+}
