@@ -113,7 +113,10 @@ class MassCancelTest {
               read -> assertThat(read.error).hasCauseInstanceOf(QuarantinedException.class));
       WirePool.await("the resets", () -> connection.resetsReceived() >= MANY);
       silence.open();
-      WirePool.await("an answered probe", () -> wire.health(1).status() == MemberStatus.HEALTHY);
+      // told when it is in the choice again
+      WirePool.await(
+          "an answered probe",
+          () -> wire.events.stream().anyMatch(event -> event.to() == MemberStatus.HEALTHY));
       lives(wire, connection, MANY + 1);
       other.cancel();
     }
