@@ -10,7 +10,6 @@ import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -123,9 +122,10 @@ final class FakeChannel extends ManagedChannel {
   static final class FakeCall<Q, R> extends ClientCall<Q, R> {
     private final FakeChannel channel;
     private final CallOptions options;
-    private final List<ClientStreamTracer> tracers = new ArrayList<>();
-    private ClientCall.@Nullable Listener<R> listener;
+    private final List<ClientStreamTracer> tracers = new CopyOnWriteArrayList<>();
+    private volatile ClientCall.@Nullable Listener<R> listener;
     volatile boolean closed;
+    private @Nullable Status endedAs;
     volatile boolean cancelled;
     volatile int requested;
 
@@ -146,7 +146,14 @@ final class FakeChannel extends ManagedChannel {
       if (cancelled) {
         throw new IllegalStateException("call was cancelled");
       }
-      listener = responseListener;
+      Status before;
+      synchronized (this) {
+        listener = responseListener;
+        before = endedAs;
+      }
+      if (before != null) {
+        responseListener.onClose(before, new Metadata()); // as on a channel that was shut down
+      }
       ClientStreamTracer.StreamInfo info =
           ClientStreamTracer.StreamInfo.newBuilder().setCallOptions(options).build();
       options
@@ -181,27 +188,33 @@ final class FakeChannel extends ManagedChannel {
     /** The server's status, in its trailers. */
     void answer(Status status) {
       if (!closed) {
-        closed = true;
         tracers.forEach(tracer -> tracer.inboundTrailers(new Metadata()));
-        listener().onClose(status, new Metadata());
+        close(status);
       }
     }
 
     /** A status that the client makes up: a reset, a connection that failed. */
     void close(Status status) {
-      if (!closed) {
-        closed = true;
-        if (listener != null) {
-          listener.onClose(status, new Metadata());
+      Listener<R> told;
+      synchronized (this) {
+        if (closed) {
+          return;
         }
+        closed = true;
+        endedAs = status;
+        told = listener;
+      }
+      if (told != null) {
+        told.onClose(status, new Metadata());
       }
     }
 
     private Listener<R> listener() {
-      if (listener == null) {
+      Listener<R> started = listener;
+      if (started == null) {
         throw new IllegalStateException("not started");
       }
-      return listener;
+      return started;
     }
 
     // --- what the caller does
