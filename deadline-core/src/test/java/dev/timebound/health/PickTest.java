@@ -12,6 +12,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class PickTest {
   private final Bench b = new Bench(HealthPolicy.loadOnly().penalty(25, ofSeconds(5)).build(), 4);
@@ -86,6 +88,25 @@ class PickTest {
         c.cancelled();
       }
       assertThat(count).allSatisfy(n -> assertThat(n).isBetween(850, 1150));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {3, 8, 9, 40})
+    @DisplayName("HE-5 BT-3 of many members the two that are least loaded get all, one as often")
+    void few(int size) {
+      try (Bench b = new Bench(HealthPolicy.loadOnly().build(), size)) {
+        for (int i = 2; i < size; i++) {
+          b.on(i);
+        }
+        // side by side, at one end: where one goes on from a member at random the first gets most
+        int[] got = new int[2];
+        for (int i = 0; i < 4000; i++) {
+          Claim<FakeMember> claim = b.pick();
+          got[b.members.indexOf(claim.member())]++;
+          claim.cancelled();
+        }
+        assertThat(got[0]).isBetween(1800, 2200);
+      }
     }
 
     @Test
