@@ -2,34 +2,33 @@ package dev.timebound.deadline;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.timebound.health.Race;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterAll;
+import java.util.function.BiConsumer;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import reactor.core.CoreSubscriber;
+import reactor.core.Disposable;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.MonoSink;
+import reactor.core.publisher.Operators;
+import reactor.core.scheduler.Scheduler;
 import reactor.util.context.Context;
 
 /** A hedge whose two calls, timer and downstream meet on two threads, thousands of times. */
 @Timeout(60)
 class HedgeRaceTest {
   private static final Duration AFTER = Duration.ofMillis(50);
-  private static final int ROUNDS = 3_000;
-  private static final ExecutorService THREADS = Executors.newFixedThreadPool(2);
-
-  @AfterAll
-  static void stop() {
-    THREADS.shutdownNow();
-  }
+  private static final int ROUNDS = 10_000;
 
   private static final class Round {
     final ManualScheduler clock = new ManualScheduler();
@@ -40,7 +39,11 @@ class HedgeRaceTest {
             1, Deadlines.put(Context.empty(), Deadline.after(AFTER.multipliedBy(9), clock)));
 
     Round() {
-      RetryBudget budget = RetryBudget.builder().scheduler(clock).build();
+      this(new ManualScheduler());
+    }
+
+    Round(Scheduler budgetsClock) {
+      RetryBudget budget = RetryBudget.builder().scheduler(budgetsClock).build();
       Mono.<String>create(
               sink -> {
                 sink.onCancel(cancelled::incrementAndGet);
@@ -51,94 +54,155 @@ class HedgeRaceTest {
       clock.pass(AFTER);
     }
 
-    void together(Runnable one, Runnable other) throws InterruptedException {
-      AtomicInteger ready = new AtomicInteger();
-      CountDownLatch done = new CountDownLatch(2);
-      for (Runnable each : List.of(one, other)) {
-        THREADS.execute(
-            () -> {
-              try {
-                ready.incrementAndGet();
-                while (ready.get() < 2) {
-                  Thread.onSpinWait();
-                }
-                each.run();
-              } catch (RuntimeException e) {
-                recorder.faults.add(e.toString());
-              } finally {
-                done.countDown();
-              }
-            });
-      }
-      assertThat(done.await(10, TimeUnit.SECONDS)).isTrue();
+    void together(Race race, Runnable one, Runnable other) {
+      race.run(one, other);
       assertThat(recorder.faults).isEmpty();
       assertThat(clock.pending()).isZero();
     }
   }
 
-  @Test
-  @DisplayName("DL-11 two answers that race: one is told, once")
-  void answers() throws InterruptedException {
-    for (int i = 0; i < ROUNDS; i++) {
-      Round round = new Round();
-      round.clock.fire();
-      round.together(
-          () -> round.calls.get(0).success("first"), () -> round.calls.get(1).success("second"));
-      assertThat(round.recorder.items).hasSize(1);
-      assertThat(round.recorder.ends).containsExactly("complete");
-    }
-  }
-
-  @Test
-  @DisplayName("DL-11 two errors that race: one is told, once")
-  void errors() throws InterruptedException {
-    for (int i = 0; i < ROUNDS; i++) {
-      Round round = new Round();
-      round.clock.fire();
-      round.together(
-          () -> round.calls.get(0).error(new IOException()),
-          () -> round.calls.get(1).error(new IOException()));
-      assertThat(round.recorder.ends).singleElement().isInstanceOf(IOException.class);
-    }
-  }
-
-  @Test
-  @DisplayName(
-      "DL-11 an answer that races the second call's start: that call is cancelled, or not made")
-  void answerAndStart() throws InterruptedException {
-    for (int i = 0; i < ROUNDS; i++) {
-      Round round = new Round();
-      round.together(round.clock::fire, () -> round.calls.get(0).success("first"));
-      assertThat(round.recorder.items).containsExactly("first");
-      assertThat(round.cancelled).hasValue(round.calls.size() - 1);
-    }
-  }
-
-  @Test
-  @DisplayName(
-      "DL-11 an error that races the second call's start is told, or the call is waited for")
-  void errorAndStart() throws InterruptedException {
-    for (int i = 0; i < ROUNDS; i++) {
-      Round round = new Round();
-      round.together(round.clock::fire, () -> round.calls.get(0).error(new IOException()));
-      if (round.calls.size() == 1) {
-        assertThat(round.recorder.ends).singleElement().isInstanceOf(IOException.class);
-      } else {
-        assertThat(round.recorder.ends).isEmpty();
-        round.calls.get(1).success("second");
-        assertThat(round.recorder.items).containsExactly("second");
+  private static void race(BiConsumer<Race, Round> round) {
+    try (Race race = new Race(7)) {
+      for (int i = 0; i < ROUNDS; i++) {
+        round.accept(race, new Round());
       }
     }
   }
 
   @Test
-  @DisplayName("DL-11 a cancel that races the second call's start reaches every call that was made")
-  void cancelAndStart() throws InterruptedException {
+  @DisplayName("DL-11 two answers that race: one is told, once")
+  void answers() {
+    ManualScheduler clock = new ManualScheduler();
+    Deadline deadline = Deadline.after(AFTER.multipliedBy(9), clock);
+    List<CoreSubscriber<? super String>> calls = new ArrayList<>();
+    List<Recorder<String>> recorders = new ArrayList<>();
+    RetryBudget budget = RetryBudget.builder().perSecond(ROUNDS).scheduler(clock).build();
+    Mono<String> hedged =
+        new Mono<String>() { // nothing between the answers and their race
+          @Override
+          public void subscribe(CoreSubscriber<? super String> actual) {
+            calls.add(actual);
+            actual.onSubscribe(Operators.emptySubscription());
+          }
+        }.transform(Deadlines.hedge(AFTER, budget));
     for (int i = 0; i < ROUNDS; i++) {
-      Round round = new Round();
-      round.together(round.clock::fire, () -> round.recorder.subscription().cancel());
-      assertThat(round.recorder.ends).isEmpty();
-      assertThat(round.cancelled).hasValue(round.calls.size());
+      Recorder<String> recorder = new Recorder<>(1, Deadlines.put(Context.empty(), deadline));
+      recorders.add(recorder);
+      hedged.subscribe(recorder);
+    }
+    clock.pass(AFTER);
+    clock.fire();
+    assertThat(calls).hasSize(2 * ROUNDS);
+    try (Race race = new Race(7)) {
+      race.lockstep(
+          ROUNDS,
+          i -> {},
+          i -> calls.get(i).onNext("first"),
+          i -> calls.get(ROUNDS + i).onNext("second"));
+    }
+    assertThat(recorders)
+        .allSatisfy(
+            recorder -> {
+              assertThat(recorder.faults).isEmpty();
+              assertThat(recorder.items).hasSize(1);
+              assertThat(recorder.ends).containsExactly("complete");
+            });
+  }
+
+  @Test
+  @DisplayName("DL-11 two errors that race: one is told, once")
+  void errors() {
+    race(
+        (race, round) -> {
+          round.clock.fire();
+          round.together(
+              race,
+              () -> round.calls.get(0).error(new IOException()),
+              () -> round.calls.get(1).error(new IOException()));
+          assertThat(round.recorder.ends).singleElement().isInstanceOf(IOException.class);
+        });
+  }
+
+  @Test
+  @DisplayName(
+      "DL-11 an answer that races the second call's start: that call is cancelled, or not made")
+  void answerAndStart() {
+    race(
+        (race, round) -> {
+          round.together(race, round.clock::fire, () -> round.calls.get(0).success("first"));
+          assertThat(round.recorder.items).containsExactly("first");
+          assertThat(round.cancelled).hasValue(round.calls.size() - 1);
+        });
+  }
+
+  @Test
+  @DisplayName(
+      "DL-11 an error that races the second call's start is told, or the call is waited for")
+  void errorAndStart() {
+    race(
+        (race, round) -> {
+          round.together(
+              race, round.clock::fire, () -> round.calls.get(0).error(new IOException()));
+          if (round.calls.size() == 1) {
+            assertThat(round.recorder.ends).singleElement().isInstanceOf(IOException.class);
+          } else {
+            assertThat(round.recorder.ends).isEmpty();
+            round.calls.get(1).success("second");
+            assertThat(round.recorder.items).containsExactly("second");
+          }
+        });
+  }
+
+  @Test
+  @DisplayName("DL-11 a cancel that races the second call's start reaches every call that was made")
+  void cancelAndStart() {
+    race(
+        (race, round) -> {
+          round.together(race, round.clock::fire, () -> round.recorder.subscription().cancel());
+          assertThat(round.recorder.ends).isEmpty();
+          assertThat(round.cancelled).hasValue(round.calls.size());
+        });
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"answers", "fails", "is left"})
+  @DisplayName("DL-11 a call that ends at the very moment the second is to start: none starts")
+  void endsAsItStarts(String how) {
+    List<Runnable> meanwhile = new ArrayList<>();
+    Round round =
+        new Round(
+            new Clock() {
+              @Override
+              public long now(TimeUnit unit) {
+                meanwhile.forEach(Runnable::run); // in the midst of the budget's decision
+                return 0;
+              }
+            });
+    meanwhile.add(
+        () -> {
+          switch (how) {
+            case "answers" -> round.calls.get(0).success("first");
+            case "fails" -> round.calls.get(0).error(new IOException());
+            default -> round.recorder.subscription().cancel();
+          }
+        });
+    round.clock.fire();
+    assertThat(round.calls).hasSize(1);
+    assertThat(round.recorder.ends).hasSize(how.equals("is left") ? 0 : 1);
+    assertThat(round.recorder.faults).isEmpty();
+    assertThat(round.clock.pending()).isZero();
+  }
+
+  /** Tells the time and nothing else. */
+  private abstract static class Clock implements Scheduler {
+    @Override
+    public Disposable schedule(Runnable task) {
+      throw new UnsupportedOperationException();
+    }
+
+    @Override
+    public Worker createWorker() {
+      throw new UnsupportedOperationException();
     }
   }
 }

@@ -9,7 +9,7 @@ import org.jspecify.annotations.Nullable;
  * Lets two tasks run at the same moment, again and again: a partner thread spins for its task, so
  * that the two begin some tens of nanoseconds apart, this way and that.
  */
-final class Race implements AutoCloseable {
+public final class Race implements AutoCloseable {
   private final Random random;
   private final Thread partner;
   private volatile long round;
@@ -19,14 +19,14 @@ final class Race implements AutoCloseable {
   private @Nullable Throwable thrown;
   private int delay;
 
-  Race(long seed) {
+  public Race(long seed) {
     random = new Random(seed);
     partner = new Thread(this::partner, "race-" + seed);
     partner.start();
   }
 
   /** One on this thread, one on the partner's; returns when both have ended. */
-  void run(Runnable mine, Runnable theirs) {
+  public void run(Runnable mine, Runnable theirs) {
     this.theirs = theirs;
     this.delay = random.nextInt(60);
     int own = random.nextInt(250);
@@ -46,7 +46,7 @@ final class Race implements AutoCloseable {
    *
    * @param look what both do before it: who made a thing has it at hand, the other has not
    */
-  void lockstep(int steps, IntConsumer look, IntConsumer mine, IntConsumer theirs) {
+  public void lockstep(int steps, IntConsumer look, IntConsumer mine, IntConsumer theirs) {
     AtomicInteger a = new AtomicInteger(-1);
     AtomicInteger b = new AtomicInteger(-1);
     long seed = random.nextLong();
