@@ -57,6 +57,8 @@ public final class ChannelPoolBuilder {
   private boolean penalties = true;
   private @Nullable Integer penalty;
   private Duration penaltyDuration = Duration.ofSeconds(5);
+  private @Nullable Integer slowStart;
+  private Duration slowStartTime = Duration.ofSeconds(5);
   private FailureClassifier classifier = FailureClassifier.standard();
   private @Nullable Scheduler scheduler;
   private @Nullable HealthEngine engine;
@@ -295,6 +297,19 @@ public final class ChannelPoolBuilder {
   }
 
   /**
+   * How many calls busier a channel that comes back from quarantine counts, less and less over that
+   * time, so that it takes its load in steps. Defaults maxRpcsPerChannel and 5 s; the time is at
+   * least 10 ms. (HE-12)
+   *
+   * @param calls 0 for all at once
+   */
+  public ChannelPoolBuilder slowStart(int calls, Duration time) {
+    this.slowStart = Checks.atLeast("slowStart", calls, 0);
+    this.slowStartTime = Checks.atLeast("slowStartTime", time, SHORTEST);
+    return this;
+  }
+
+  /**
    * From how a call ended to what that says of its channel. Default {@link
    * FailureClassifier#standard}.
    */
@@ -370,6 +385,7 @@ public final class ChannelPoolBuilder {
                 .probeInterval(probeInterval, maxProbeInterval)
                 .prepareLimit(credentialsTimeout)
                 .maxQuarantined(maxQuarantined)
+                .slowStart(slowStart == null ? maxRpcsPerChannel : slowStart, slowStartTime)
             : HealthPolicy.loadOnly();
     if (healthChecks && replacing) {
       policy

@@ -329,11 +329,34 @@ class ChannelStallTest {
       fixture.passWith(Duration.ofSeconds(12), other);
       assertThat(fixture.probes.sent).hasSizeGreaterThan(before);
       assertThat(fixture.status(1)).isEqualTo(MemberStatus.HEALTHY);
+      fixture.pass(Duration.ofSeconds(5));
       List<Integer> channels = new ArrayList<>();
       for (int i = 0; i < 10; i++) {
         channels.add(fixture.call().channel());
       }
       assertThat(channels).contains(1);
+    }
+
+    @Test
+    @DisplayName("HE-12 a channel that returns takes its load in steps, over 5 s")
+    void slowStart() {
+      suspect();
+      fixture.passWith(PROBED, other);
+      assertThat(fixture.status(1)).isEqualTo(MemberStatus.QUARANTINED);
+      fixture.probes.answered();
+      for (int i = 0; fixture.status(1) != MemberStatus.HEALTHY && i < 200; i++) {
+        fixture.passWith(Duration.ofMillis(100), other);
+      }
+      List<Integer> loads = new ArrayList<>();
+      for (int i = 0; i <= 5; i++) {
+        loads.add(fixture.health(1).penalty());
+        fixture.passWith(Duration.ofSeconds(1), other);
+      }
+      assertThat(loads).first().isEqualTo(25);
+      assertThat(loads)
+          .isSortedAccordingTo((a, b) -> Integer.compare(b, a))
+          .doesNotHaveDuplicates();
+      assertThat(loads).last().isEqualTo(0);
     }
 
     @Test
