@@ -2,6 +2,7 @@ package dev.timebound.grpc;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.timebound.grpc.PoolFixture.TestCall;
 import io.grpc.ClientCall;
 import io.grpc.Metadata;
 import io.grpc.Status;
@@ -11,6 +12,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -91,6 +93,58 @@ class CancelPacerTest {
       for (int i = 3; i < at.size(); i++) {
         assertThat(at.get(i) - at.get(i - 3)).isGreaterThanOrEqualTo(9_999);
       }
+    }
+  }
+
+  @Nested
+  class Calls {
+    private final PoolFixture fixture =
+        new PoolFixture(b -> b.fixedChannels(1).maxCancelsPerInterval(1, Duration.ofSeconds(10)));
+
+    @AfterEach
+    void nothingIsLeft() {
+      fixture.close();
+      assertThat(fixture.pool.inFlight()).isZero();
+    }
+
+    @Test
+    @DisplayName("BT-21a a reset that a call's own deadline sent takes a place")
+    void deadline() {
+      fixture.call().sent().transport().close(Status.DEADLINE_EXCEEDED);
+      TestCall call = fixture.call().sent();
+      call.cancel();
+      assertThat(call.transport().cancelled).isFalse();
+      assertThat(fixture.pool.inFlight()).isZero();
+      BridgeServer.await("its caller's end", () -> call.closed != null);
+      assertThat(call.ended().getCode()).isEqualTo(Status.Code.CANCELLED);
+      call.cancel();
+      assertThat(fixture.pool.delayedCancels()).as("one call, one reset").isEqualTo(1);
+      fixture.pass(Duration.ofSeconds(10));
+      assertThat(call.transport().cancelled).isTrue();
+      assertThat(call.closes).isEqualTo(1);
+    }
+
+    @Test
+    @DisplayName(
+        "BT-21a a call that never went out, or has ended, needs no reset and takes no place")
+    void noReset() {
+      TestCall unsent = fixture.call();
+      unsent.cancel();
+      assertThat(unsent.transport().cancelled).isTrue();
+      TestCall ended = fixture.call().sent();
+      ended.transport().answer(Status.OK);
+      ended.cancel();
+      TestCall first = fixture.call().sent();
+      first.cancel();
+      assertThat(first.transport().cancelled).isTrue();
+      TestCall waits = fixture.call().sent();
+      waits.cancel();
+      TestCall last = fixture.call().sent();
+      last.cancel();
+      waits.transport().answer(Status.OK);
+      fixture.pass(Duration.ofSeconds(10));
+      assertThat(waits.transport().cancelled).as("the server was faster").isFalse();
+      assertThat(last.transport().cancelled).as("so the place was free").isTrue();
     }
   }
 

@@ -185,6 +185,11 @@ final class FakeChannel extends ManagedChannel {
       listener().onMessage((R) new byte[10]);
     }
 
+    /** Started, and nobody has ended it. */
+    boolean isOpen() {
+      return listener != null && !closed && !cancelled;
+    }
+
     /** The server's status, in its trailers. */
     void answer(Status status) {
       if (!closed) {

@@ -128,8 +128,8 @@ final class PoolFixture implements AutoCloseable {
     private final PoolFixture fixture;
     private final int channelIndex;
     private final int callIndex;
-    @Nullable Status closed;
-    int closes;
+    volatile @Nullable Status closed;
+    volatile int closes;
     int messages;
 
     TestCall(PoolFixture fixture, CallAttempt attempt, boolean withAttempt) {
@@ -151,8 +151,8 @@ final class PoolFixture implements AutoCloseable {
 
             @Override
             public void onClose(Status status, Metadata trailers) {
+              closes = closes + 1;
               closed = status;
-              closes++;
             }
           },
           new Metadata());
