@@ -37,6 +37,13 @@ class PoolSizerTest {
     assertThat(sizer.next(size, peak)).isEqualTo(expected);
   }
 
+  @ParameterizedTest(name = "{0} channels, peak {1}: {2}")
+  @DisplayName("BT-2 the band's lower edge is a setting")
+  @CsvSource({"20, 50, 18", "10, 50, 10", "8, 50, 8", "11, 50, 10", "12, 51, 10"})
+  void lowerEdge(int size, int peak, int expected) {
+    assertThat(new PoolSizer(4, 200, 5, 25, 2).next(size, peak)).isEqualTo(expected);
+  }
+
   @ParameterizedTest(name = "peak {0} settles at {1}")
   @DisplayName("BT-2 repeated resizes under one peak come to rest inside the band")
   @CsvSource({"0, 4", "3, 4", "7, 7", "100, 10", "260, 11", "1000, 40", "5000, 200", "90000, 200"})
