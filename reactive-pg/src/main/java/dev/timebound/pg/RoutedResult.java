@@ -74,7 +74,6 @@ final class RoutedResult implements Result {
   private <T> Flux<T> consumed(Function<Result, Publisher<T>> use) {
     Flux<T> here =
         Flux.<T>defer(() -> use.apply(shape.apply(of)))
-            .contextWrite(Quiet::in)
             .onErrorMap(SqlStates::ofSource)
             .doOnError(session::failed);
     if (done != null) {
@@ -82,7 +81,7 @@ final class RoutedResult implements Result {
     }
     Execution what = again;
     if (what == null) {
-      return here;
+      return here.contextWrite(Quiet::in);
     }
     return Flux.firstWithSignal(here, session.<T>quarantineSignal())
         .switchOnFirst(
@@ -94,6 +93,8 @@ final class RoutedResult implements Result {
                   : session.onWriter(what, reason).concatMap(r -> use.apply(shape.apply(r)));
             })
         .doOnError(session::unbound)
-        .doOnCancel(session::givenUp);
+        .doOnCancel(session::givenUp)
+        // a switch that is given up at its first signal drops an error too
+        .contextWrite(Quiet::in);
   }
 }
