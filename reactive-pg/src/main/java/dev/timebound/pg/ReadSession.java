@@ -277,8 +277,14 @@ final class ReadSession {
                   lease -> {
                     charge("pg.writer", began);
                     holding.proving(true);
+                    Proof proof =
+                        lease.send(
+                            () -> Proof.onWriter(lease.connection(), statementTimeoutMillis(what)));
+                    if (proof == null) {
+                      return Flux.empty(); // its caller has left
+                    }
                     Mono<Boolean> verdict =
-                        Proof.onWriter(lease.connection(), statementTimeoutMillis(what))
+                        proof
                             .verdict()
                             .doOnNext(standby -> bind(lease.connection(), why))
                             .filter(standby -> !standby)
@@ -293,7 +299,11 @@ final class ReadSession {
                     }
                     return watched(
                         Verdict.held(
-                            Drained.results(what, lease.connection()),
+                            Flux.defer(
+                                () ->
+                                    lease.isEnded()
+                                        ? Flux.<Result>empty()
+                                        : Drained.results(what, lease.connection())),
                             verdict.cache(),
                             router.settings()),
                         what,

@@ -67,8 +67,6 @@ final class WriterSession {
     this.counted = counted;
   }
 
-  // --- state
-
   boolean inTransaction() {
     Connection c = open();
     return inTransaction || c != null && !c.isAutoCommit();
@@ -158,6 +156,11 @@ final class WriterSession {
   private Mono<Connection> begun(Connection c, @Nullable TransactionDefinition definition) {
     sent = true;
     Runnable done = running.begun();
+    if (open() != c) {
+      // given back meanwhile; who does so from here on sees that something runs
+      done.run();
+      return Mono.error(new IllegalStateException(ENDED));
+    }
     return Mono.when(
             definition == null ? c.beginTransaction() : c.beginTransaction(definition),
             Router.writerRole(c, null))
@@ -338,8 +341,6 @@ final class WriterSession {
       end();
     }
   }
-
-  // --- its end
 
   private void ended() {
     inTransaction = false;

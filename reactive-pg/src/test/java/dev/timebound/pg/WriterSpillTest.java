@@ -10,9 +10,12 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresReplicaSetExtension;
+import dev.timebound.test.PostgresSession;
 import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.ConnectionFactory;
 import io.r2dbc.spi.ConnectionFactoryMetadata;
+import io.r2dbc.spi.Wrapped;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -20,6 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.reactivestreams.Publisher;
 import reactor.core.Disposable;
+import reactor.core.publisher.BaseSubscriber;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -134,6 +138,57 @@ class WriterSpillTest {
             .isInstanceOf(ReaderUnavailableException.class);
       }
       assertThat(db.read(rows("SELECT 'served'")).blockLast(Routed.BOUND)).isEqualTo("served");
+    }
+  }
+
+  /** A writer whose caller leaves in the moment that its read's BEGIN is about to be sent. */
+  private ConnectionFactory leftAtBegin(Runnable leave) {
+    return new ConnectionFactory() {
+      @Override
+      public Publisher<? extends Connection> create() {
+        return routed.writerPool.create().map(c -> leaving(c, leave));
+      }
+
+      @Override
+      public ConnectionFactoryMetadata getMetadata() {
+        return routed.writerPool.getMetadata();
+      }
+    };
+  }
+
+  private static Connection leaving(Connection c, Runnable leave) {
+    return (Connection)
+        Proxy.newProxyInstance(
+            WriterSpillTest.class.getClassLoader(),
+            new Class<?>[] {Connection.class, Wrapped.class},
+            (proxy, method, arguments) -> {
+              if (method.getName().equals("unwrap")) {
+                return c;
+              }
+              if (method.getName().equals("createStatement")
+                  && String.valueOf(arguments[0]).startsWith("BEGIN")) {
+                leave.run();
+              }
+              return method.invoke(c, arguments);
+            });
+  }
+
+  @Test
+  @DisplayName(
+      "PG-16 a read given up as its BEGIN is sent to the writer leaves no transaction there")
+  void leftAsItBegins() {
+    BaseSubscriber<String> reader = new BaseSubscriber<>() {};
+    try (RoutedDatabase db =
+        RoutedDatabase.builder().writer(leftAtBegin(reader::dispose)).build()) {
+      db.read(rows("SELECT 1")).subscribe(reader);
+      eventually(() -> assertThat(reader.isDisposed()).isTrue());
+      eventually(
+          () -> {
+            assertThat(routed.writerPool.getMetrics().orElseThrow().acquiredSize()).isZero();
+            assertThat(routed.sessions(routed.servers.primary()))
+                .isNotEmpty()
+                .noneMatch(PostgresSession::isIdleInTransaction);
+          });
     }
   }
 }
