@@ -1,5 +1,6 @@
 package dev.timebound.grpc;
 
+import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.grpc.WirePool.Read;
@@ -154,14 +155,10 @@ class MassCancelTest {
       reads.subList(0, 400).forEach(Read::cancel);
       WirePool.await(reads.subList(400, 600), "the rest");
       assertThat(connection.isOpen()).isFalse();
+      // by its GOAWAY, or by a write that fails first
       assertThat(reads.subList(400, 600))
-          .allSatisfy(
-              read ->
-                  assertThat(read.error)
-                      .hasMessageContaining("GOAWAY")
-                      .extracting(Status::fromThrowable)
-                      .extracting(Status::getCode)
-                      .isIn(Status.Code.RESOURCE_EXHAUSTED, Status.Code.UNAVAILABLE));
+          .extracting(read -> Status.fromThrowable(requireNonNull(read.error)).getCode())
+          .isSubsetOf(Status.Code.RESOURCE_EXHAUSTED, Status.Code.UNAVAILABLE);
       wire.server.readRows().always(Script.start().rows("new").ok());
       Read again = wire.readOn(1, Long.MAX_VALUE);
       WirePool.await("a new connection", again::isOver);
