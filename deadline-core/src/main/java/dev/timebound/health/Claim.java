@@ -37,4 +37,10 @@ public interface Claim<M extends Member> {
   boolean cancelled();
 
   boolean isEnded();
+
+  /**
+   * Whether it is the one request that a cooldown lets through to see whether the member lives
+   * again (HE-4): the adapter does for it what might hide that, such as connecting anew.
+   */
+  boolean isTrial();
 }

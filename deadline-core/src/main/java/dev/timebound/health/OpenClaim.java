@@ -125,6 +125,11 @@ final class OpenClaim<M extends Member> implements Claim<M>, OpenClaims.Place<Op
     return ended;
   }
 
+  @Override
+  public boolean isTrial() {
+    return trial != 0;
+  }
+
   /** As in {@code claim on bigtable-3, open} or {@code … ended}. */
   @Override
   public String toString() {

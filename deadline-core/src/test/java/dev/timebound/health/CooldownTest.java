@@ -163,6 +163,7 @@ class CooldownTest {
     void onePick() {
       Claim<FakeMember> trial = b.pick();
       assertThat(trial.member()).isSameAs(b.m(0));
+      assertThat(trial.isTrial()).isTrue();
       assertThat(b.picks(20)).doesNotContainKey("m0");
     }
 

@@ -197,6 +197,11 @@ class StressTest {
     public boolean isEnded() {
       return claim.isEnded();
     }
+
+    @Override
+    public boolean isTrial() {
+      return claim.isTrial();
+    }
   }
 
   @Test

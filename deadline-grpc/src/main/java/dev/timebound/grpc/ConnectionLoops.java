@@ -1,5 +1,6 @@
 package dev.timebound.grpc;
 
+import io.grpc.ManagedChannel;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.grpc.netty.shaded.io.netty.channel.Channel;
 import io.grpc.netty.shaded.io.netty.channel.EventLoop;
@@ -70,6 +71,14 @@ public final class ConnectionLoops implements AutoCloseable {
               connection.pipeline().addFirst("timebound-watch", watch.handler());
               return connection;
             });
+  }
+
+  /** Builds a channel that stands alone, in no pool, and puts it on the next loop. */
+  public ManagedChannel build(NettyChannelBuilder channel) {
+    ConnectionWatch watch = ConnectionWatch.unpooled();
+    ManagedChannel built = bind(channel, watch).build();
+    watch.belongsTo(built);
+    return built;
   }
 
   /**

@@ -34,6 +34,11 @@ public final class ConnectionWatch {
     this.loop = loop;
   }
 
+  /** For a channel whose loop nobody asks about. */
+  static ConnectionWatch unpooled() {
+    return new ConnectionWatch(new LoopWatch(() -> 0, 0));
+  }
+
   void runsOn(Executor loop) {
     this.loop.on(loop);
   }

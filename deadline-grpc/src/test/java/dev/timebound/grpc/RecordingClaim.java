@@ -72,4 +72,9 @@ final class RecordingClaim<M extends Member> implements Claim<M> {
   public boolean isEnded() {
     return ended;
   }
+
+  @Override
+  public boolean isTrial() {
+    return false;
+  }
 }

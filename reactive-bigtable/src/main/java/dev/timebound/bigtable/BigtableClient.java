@@ -9,6 +9,7 @@ import com.google.protobuf.ByteString;
 import dev.timebound.grpc.ChannelPool;
 import dev.timebound.grpc.ChannelPoolBuilder;
 import dev.timebound.grpc.ConnectionLoops;
+import dev.timebound.grpc.DeliveryExecutor;
 import dev.timebound.grpc.GrpcCalls;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
@@ -80,7 +81,7 @@ public final class BigtableClient implements AutoCloseable {
       BigtableClientBuilder.Target target) {
     this.settings = settings;
     this.loops = ConnectionLoops.create("timebound-bigtable-io");
-    this.delivery = new DeliveryExecutor(builder.deliverOn());
+    this.delivery = DeliveryExecutor.create("timebound-bigtable", builder.deliverOn());
     Credentials credentials = builder.credentials();
     this.options =
         credentials == null

@@ -53,6 +53,8 @@ class ArchitectureTest {
         .extracting(JavaClass::getSimpleName)
         .containsExactlyInAnyOrder(
             "CasConfig",
+            "CasRing",
+            "CasRingBuilder",
             "DataLossException",
             "Digest",
             "DigestFunction",

@@ -1,4 +1,4 @@
-package dev.timebound.bigtable;
+package dev.timebound.grpc;
 
 import java.util.concurrent.Executor;
 import java.util.concurrent.ForkJoinPool;
@@ -12,22 +12,31 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where rows are delivered: the user's executor, or one of the client's own with a bounded number
- * of threads, so that a subscriber that blocks holds one of them and not the transport's loop. A
- * call has one task at a time, so what is queued is bounded by the calls that are open.
+ * Where what a client reads is delivered: the user's executor, or one of the client's own with a
+ * bounded number of threads, so that a subscriber that blocks holds one of them and not the
+ * transport's loop. A call has one task at a time, so what is queued is bounded by the calls that
+ * are open.
  *
  * <p>A ForkJoinPool, because the transport's loops hand their tasks over without a lock; a
  * ThreadPoolExecutor's queue makes a loop wait for its workers.
  */
-final class DeliveryExecutor implements AutoCloseable {
-  private static final Logger LOG = LoggerFactory.getLogger(BigtableClient.class);
+public final class DeliveryExecutor implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(DeliveryExecutor.class);
   private static final long IDLE_SECONDS = 10;
 
   private final Executor executor;
   private final ForkJoinPool own;
   private final AtomicBoolean told = new AtomicBoolean();
 
-  DeliveryExecutor(@Nullable Executor given) {
+  /**
+   * @param name of its own threads, a number behind it
+   * @param given the user's; null for one of the client's own
+   */
+  public static DeliveryExecutor create(String name, @Nullable Executor given) {
+    return new DeliveryExecutor(name, given);
+  }
+
+  private DeliveryExecutor(String name, @Nullable Executor given) {
     int threads = Math.max(4, 2 * Runtime.getRuntime().availableProcessors());
     AtomicInteger sequence = new AtomicInteger();
     own =
@@ -36,7 +45,7 @@ final class DeliveryExecutor implements AutoCloseable {
             pool -> {
               ForkJoinWorkerThread thread =
                   ForkJoinPool.defaultForkJoinWorkerThreadFactory.newThread(pool);
-              thread.setName("timebound-bigtable-" + sequence.incrementAndGet());
+              thread.setName(name + "-" + sequence.incrementAndGet());
               return thread;
             },
             null,
@@ -67,7 +76,8 @@ final class DeliveryExecutor implements AutoCloseable {
     }
   }
 
-  Executor executor() {
+  /** Never refuses a task until it is closed. */
+  public Executor executor() {
     return executor;
   }
 

@@ -1,0 +1,395 @@
+package dev.timebound.cas;
+
+import dev.timebound.cas.CasConfig.Endpoint;
+import dev.timebound.deadline.RetryBudget;
+import dev.timebound.health.HealthEngine;
+import io.grpc.ChannelCredentials;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.Metadata;
+import io.grpc.TlsChannelCredentials;
+import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
+import io.grpc.netty.shaded.io.netty.channel.ChannelOption;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.observation.ObservationRegistry;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Scheduler;
+import reactor.core.scheduler.Schedulers;
+import reactor.util.context.ContextView;
+
+/**
+ * Settings of a {@link CasRing}. Each setter validates at once, and its message names the setting,
+ * the value and what was expected. Not thread-safe.
+ */
+public final class CasRingBuilder {
+  /** 100 years, as with deadlines. */
+  private static final Duration LONGEST = Duration.ofDays(36_500);
+
+  /** gRPC sends none more often. */
+  private static final Duration SHORTEST_KEEPALIVE = Duration.ofSeconds(10);
+
+  private static final Duration KEEPALIVE_TIMEOUT = Duration.ofSeconds(20);
+
+  /** A chunk or an answer larger than this is refused; servers send a few MiB at most. */
+  private static final int MAX_MESSAGE_BYTES = 16 << 20;
+
+  /** grpc-java turns its idle timeout off from 30 days on. */
+  private static final long IDLE_TIMEOUT_OFF_DAYS = 30;
+
+  private static final int MOST_RETRIES = 100;
+
+  private final CasConfig config;
+  private String name = "cas";
+  private @Nullable ShardSelector selector;
+  private @Nullable HealthEngine healthEngine;
+  private @Nullable Scheduler scheduler;
+  private @Nullable MeterRegistry meters;
+  private @Nullable ObservationRegistry observations;
+  private @Nullable Executor deliverOn;
+  private Duration cooldown = Duration.ofSeconds(5);
+  private Duration rpcTimeout = Duration.ofSeconds(30);
+  private Duration gapTimeout = Duration.ofSeconds(10);
+  private Duration connectTimeout = Duration.ofSeconds(5);
+  private Duration keepAliveTime = Duration.ofMinutes(5);
+  private boolean resumeMidStream;
+  private int retries = 3;
+  private @Nullable RetryBudget retryBudget;
+  private DigestFunction digestFunction = DigestFunction.SHA256;
+  private ChannelCredentials credentials = InsecureChannelCredentials.create();
+  private Function<ContextView, Metadata> headers = context -> new Metadata();
+  private @Nullable Mono<String> tokenSource;
+
+  CasRingBuilder(CasConfig config) {
+    this.config = Objects.requireNonNull(config, "config");
+  }
+
+  /**
+   * What the health group and the meters call the ring; two rings on one health engine need two
+   * names. Default {@code cas}.
+   */
+  public CasRingBuilder name(String name) {
+    Objects.requireNonNull(name, "name");
+    if (name.isBlank()) {
+      throw invalid("name", "'" + name + "'", "not blank");
+    }
+    this.name = name;
+    return this;
+  }
+
+  /**
+   * How digests map to shards. Default {@link CasConfig#weighted()}.
+   *
+   * @throws IllegalArgumentException where it is for another number of shards
+   */
+  public CasRingBuilder selector(ShardSelector selector) {
+    Objects.requireNonNull(selector, "selector");
+    if (selector.shards() != config.shards().size()) {
+      throw invalid(
+          "selector", "for " + selector.shards() + " shards", config.shards().size() + " shards");
+    }
+    this.selector = selector;
+    return this;
+  }
+
+  /** A health engine shared with other clients. Default one of the ring's own. */
+  public CasRingBuilder healthEngine(HealthEngine engine) {
+    this.healthEngine = Objects.requireNonNull(engine, "healthEngine");
+    return this;
+  }
+
+  /**
+   * Clock and timers: of attempts, gaps, retries and reconnects. A caller's deadline has its own.
+   * Default {@link Schedulers#parallel()}.
+   */
+  public CasRingBuilder scheduler(Scheduler scheduler) {
+    this.scheduler = Objects.requireNonNull(scheduler, "scheduler");
+    return this;
+  }
+
+  /** Where meters are registered. Default none. */
+  public CasRingBuilder meters(MeterRegistry registry) {
+    this.meters = Objects.requireNonNull(registry, "meters");
+    return this;
+  }
+
+  /**
+   * Where each call is observed, as a child of the observation in the Reactor Context. Default
+   * none.
+   */
+  public CasRingBuilder observations(ObservationRegistry registry) {
+    this.observations = Objects.requireNonNull(registry, "observations");
+    return this;
+  }
+
+  /**
+   * Where what is read is delivered. Default: a bounded executor of the ring's own. It must not run
+   * tasks on the thread that hands them in.
+   */
+  public CasRingBuilder deliverOn(Executor executor) {
+    this.deliverOn = Objects.requireNonNull(executor, "deliverOn");
+    return this;
+  }
+
+  /**
+   * How long a suspect shard is not a read's first choice, from its last failure; then one call
+   * tries it. Default 5 s. (CAS-20)
+   */
+  public CasRingBuilder cooldown(Duration time) {
+    this.cooldown = positive("cooldown", time);
+    return this;
+  }
+
+  /**
+   * Bound of each unary call, and of a read up to its first chunk. Default 30 s; zero: none but the
+   * caller's deadline. (CAS-3)
+   */
+  public CasRingBuilder rpcTimeout(Duration limit) {
+    Objects.requireNonNull(limit, "rpcTimeout");
+    if (limit.isNegative()) {
+      throw invalid("rpcTimeout", limit, ">= 0");
+    }
+    this.rpcTimeout = bounded(limit);
+    return this;
+  }
+
+  /**
+   * How long a reader that asked for a chunk, after the first, waits with nothing received; and how
+   * long a write may make no progress. Default 10 s. (CAS-3)
+   */
+  public CasRingBuilder gapTimeout(Duration gap) {
+    this.gapTimeout = positive("gapTimeout", gap);
+    return this;
+  }
+
+  /**
+   * Bound of each attempt to connect: name, TCP, TLS and the HTTP/2 handshake. Default 5 s. (CAS-2)
+   */
+  public CasRingBuilder connectTimeout(Duration limit) {
+    this.connectTimeout = positive("connectTimeout", limit);
+    return this;
+  }
+
+  /**
+   * How long a connection with open calls may be silent before it is sent a PING. Default 5
+   * minutes, at least 10 s; many servers answer more than one in 5 minutes with GOAWAY. (CAS-5)
+   */
+  public CasRingBuilder keepAliveTime(Duration time) {
+    Objects.requireNonNull(time, "keepAliveTime");
+    if (time.compareTo(SHORTEST_KEEPALIVE) < 0) {
+      throw invalid("keepAliveTime", time, ">= " + SHORTEST_KEEPALIVE);
+    }
+    this.keepAliveTime = bounded(time);
+    return this;
+  }
+
+  /**
+   * Whether a read goes on after a failure when bytes have reached the caller, from the byte
+   * reached, on the same shard or another. Default false. (CAS-22)
+   */
+  public CasRingBuilder resumeMidStream(boolean on) {
+    this.resumeMidStream = on;
+    return this;
+  }
+
+  /**
+   * Attempts beyond the first without progress in between, where moving on to another shard does
+   * not help. Default 3; 0 to 100. (CAS-4)
+   */
+  public CasRingBuilder retries(int retries) {
+    if (retries < 0 || retries > MOST_RETRIES) {
+      throw invalid("retries", retries, "0 to " + MOST_RETRIES);
+    }
+    this.retries = retries;
+    return this;
+  }
+
+  /** What retries are taken from. Default one of the ring's own, with its defaults. (CAS-4) */
+  public CasRingBuilder retryBudget(RetryBudget budget) {
+    this.retryBudget = Objects.requireNonNull(budget, "retryBudget");
+    return this;
+  }
+
+  /** What makes the digests of blobs whose digest is not given. Default SHA-256. (CAS-32) */
+  public CasRingBuilder digestFunction(DigestFunction function) {
+    this.digestFunction = Objects.requireNonNull(function, "digestFunction");
+    return this;
+  }
+
+  /** TLS, with the platform's trusted certificates. Default plain text. */
+  public CasRingBuilder tls() {
+    return credentials(TlsChannelCredentials.create());
+  }
+
+  /**
+   * TLS, with the certificates trusted in this PEM file.
+   *
+   * @throws UncheckedIOException where it cannot be read
+   */
+  public CasRingBuilder tls(Path trusted) {
+    try {
+      return credentials(TlsChannelCredentials.newBuilder().trustManager(trusted.toFile()).build());
+    } catch (IOException e) {
+      throw unreadable(e);
+    }
+  }
+
+  /**
+   * Mutual TLS: the certificates trusted, this side's own certificate chain, and its private key in
+   * PKCS#8, each a PEM file.
+   *
+   * @throws UncheckedIOException where one cannot be read
+   */
+  public CasRingBuilder tls(Path trusted, Path certificates, Path privateKey) {
+    try {
+      return credentials(
+          TlsChannelCredentials.newBuilder()
+              .trustManager(trusted.toFile())
+              .keyManager(certificates.toFile(), privateKey.toFile())
+              .build());
+    } catch (IOException e) {
+      throw unreadable(e);
+    }
+  }
+
+  /** TLS of any other kind, as gRPC has it. Default plain text. */
+  public CasRingBuilder credentials(ChannelCredentials credentials) {
+    this.credentials = Objects.requireNonNull(credentials, "credentials");
+    return this;
+  }
+
+  /** Headers that every call carries. They replace those set before. Default none. */
+  public CasRingBuilder headers(Metadata headers) {
+    Metadata own = new Metadata();
+    own.merge(headers);
+    return headers(context -> own);
+  }
+
+  /**
+   * Headers of each call, from its subscriber's Context; called for each attempt, must not block.
+   * They replace those set before. Default none.
+   */
+  public CasRingBuilder headers(Function<ContextView, Metadata> headers) {
+    this.headers = Objects.requireNonNull(headers, "headers");
+    return this;
+  }
+
+  /**
+   * Where the bearer token of the calls comes from: subscribed when the first call needs it and
+   * once again whenever a server refused the present one as UNAUTHENTICATED, however many calls
+   * were refused; each of those is tried once more. It has 30 s. Default none.
+   */
+  public CasRingBuilder tokenSource(Mono<String> source) {
+    this.tokenSource = Objects.requireNonNull(source, "tokenSource");
+    return this;
+  }
+
+  /**
+   * A ring whose shards connect in the background: never blocks, and fails only for settings.
+   *
+   * @throws IllegalArgumentException where the name is taken in the health engine
+   */
+  public CasRing build() {
+    Scheduler timers = scheduler == null ? Schedulers.parallel() : scheduler;
+    return new CasRing(
+        this,
+        new RingSettings(
+            name,
+            digestFunction,
+            rpcTimeout,
+            gapTimeout,
+            connectTimeout,
+            keepAliveTime,
+            cooldown,
+            resumeMidStream,
+            retries,
+            retryBudget == null ? RetryBudget.builder().scheduler(timers).build() : retryBudget,
+            timers));
+  }
+
+  // --- for the ring
+
+  CasConfig config() {
+    return config;
+  }
+
+  ShardSelector selector() {
+    return selector == null ? config.weighted() : selector;
+  }
+
+  @Nullable HealthEngine healthEngine() {
+    return healthEngine;
+  }
+
+  HealthEngine newEngine(Scheduler timers) {
+    HealthEngine.Builder engine = HealthEngine.builder().scheduler(timers);
+    return (meters == null ? engine : engine.meters(meters)).build();
+  }
+
+  @Nullable MeterRegistry meters() {
+    return meters;
+  }
+
+  @Nullable ObservationRegistry observations() {
+    return observations;
+  }
+
+  @Nullable Executor deliverOn() {
+    return deliverOn;
+  }
+
+  Function<ContextView, Metadata> headerSource() {
+    return headers;
+  }
+
+  @Nullable Tokens tokens(Scheduler timers) {
+    return tokenSource == null ? null : new Tokens(tokenSource, timers);
+  }
+
+  NettyChannelBuilder newChannel(Endpoint endpoint, Executor executor) {
+    return NettyChannelBuilder.forAddress(endpoint.host(), endpoint.port(), credentials)
+        .executor(executor)
+        // Every failure must reach the ring's own rules. (CAS-4)
+        .disableRetry()
+        .disableServiceConfigLookUp()
+        .defaultLoadBalancingPolicy("pick_first")
+        .maxInboundMessageSize(MAX_MESSAGE_BYTES)
+        .withOption(
+            ChannelOption.CONNECT_TIMEOUT_MILLIS,
+            (int) Math.min(Integer.MAX_VALUE, Math.max(1, connectTimeout.toMillis())))
+        .idleTimeout(IDLE_TIMEOUT_OFF_DAYS, TimeUnit.DAYS)
+        .keepAliveTime(keepAliveTime.toMillis(), TimeUnit.MILLISECONDS)
+        .keepAliveTimeout(KEEPALIVE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)
+        .keepAliveWithoutCalls(false);
+  }
+
+  // --- checks
+
+  private static Duration positive(String setting, Duration value) {
+    Objects.requireNonNull(value, setting);
+    if (value.isZero() || value.isNegative()) {
+      throw invalid(setting, value, "> 0");
+    }
+    return bounded(value);
+  }
+
+  /** One that never passes in any case is cut, so that timers can tell it. */
+  private static Duration bounded(Duration value) {
+    return value.compareTo(LONGEST) > 0 ? LONGEST : value;
+  }
+
+  private static IllegalArgumentException invalid(String setting, Object value, String expected) {
+    return new IllegalArgumentException(setting + ": " + value + " (expected: " + expected + ")");
+  }
+
+  private static UncheckedIOException unreadable(IOException e) {
+    return new UncheckedIOException("tls: " + e.getMessage() + " (expected: a PEM file)", e);
+  }
+}

@@ -1,0 +1,117 @@
+package dev.timebound.cas;
+
+import io.grpc.Attributes;
+import io.grpc.CallOptions;
+import io.grpc.ClientCall;
+import io.grpc.ClientStreamTracer;
+import io.grpc.ForwardingClientCall;
+import io.grpc.ForwardingClientCallListener.SimpleForwardingClientCallListener;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A call on an {@link EndpointChannel}: sees when it gets a connection and whether the server
+ * answered, and words its end by that.
+ */
+final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
+  private final EndpointChannel channel;
+  private final CallOptions options;
+  private final ClientCall<Q, R> call;
+
+  /** It has a connection. */
+  private volatile boolean placed;
+
+  /** The status is the server's own, by its trailers. */
+  private volatile boolean answered;
+
+  private volatile boolean cancelled;
+
+  /** Why this side ended it while it waited for a connection. */
+  private volatile @Nullable Status failed;
+
+  EndpointCall(EndpointChannel channel, MethodDescriptor<Q, R> method, CallOptions options) {
+    this.channel = channel;
+    this.options = options;
+    this.call = channel.raw().newCall(method, options.withStreamTracerFactory(new Trace()));
+  }
+
+  @Override
+  protected ClientCall<Q, R> delegate() {
+    return call;
+  }
+
+  boolean isPlaced() {
+    return placed;
+  }
+
+  /** Ends the call, which has no connection yet. */
+  void fail(Status why) {
+    failed = why;
+    call.cancel("no connection", null);
+  }
+
+  @Override
+  public void start(Listener<R> listener, Metadata headers) {
+    Metadata own = options.getOption(EndpointChannel.HEADERS);
+    headers.merge(own);
+    channel.started();
+    try {
+      call.start(new Ending(listener), headers);
+    } catch (RuntimeException e) {
+      channel.ended(this);
+      throw e;
+    }
+    if (!placed) {
+      channel.waits(this);
+    }
+  }
+
+  @Override
+  public void cancel(@Nullable String message, @Nullable Throwable cause) {
+    cancelled = true;
+    call.cancel(message, cause);
+  }
+
+  private Status told(Status status) {
+    Status why = failed;
+    if (why != null) {
+      return why;
+    }
+    return status.isOk() || cancelled
+        ? status
+        : ShardStatuses.told(status, answered, channel.where());
+  }
+
+  private final class Ending extends SimpleForwardingClientCallListener<R> {
+    Ending(Listener<R> listener) {
+      super(listener);
+    }
+
+    @Override
+    public void onClose(Status status, Metadata trailers) {
+      channel.ended(EndpointCall.this);
+      super.onClose(told(status), trailers);
+    }
+  }
+
+  private final class Trace extends ClientStreamTracer.Factory {
+    @Override
+    public ClientStreamTracer newClientStreamTracer(
+        ClientStreamTracer.StreamInfo info, Metadata headers) {
+      return new ClientStreamTracer() {
+        @Override
+        public void streamCreated(Attributes transport, Metadata sent) {
+          placed = true;
+          channel.placed(EndpointCall.this);
+        }
+
+        @Override
+        public void inboundTrailers(Metadata trailers) {
+          answered = true;
+        }
+      };
+    }
+  }
+}

@@ -1,0 +1,170 @@
+package dev.timebound.cas;
+
+import dev.timebound.cas.Tokens.Token;
+import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.DeadlineExceededException;
+import dev.timebound.deadline.Deadlines;
+import dev.timebound.grpc.GrpcCalls;
+import dev.timebound.health.Claim;
+import io.grpc.CallOptions;
+import io.grpc.Channel;
+import io.grpc.Metadata;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import java.time.Duration;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+import reactor.core.publisher.Mono;
+import reactor.util.context.ContextView;
+
+/**
+ * One attempt on one claimed shard: waits for its connection, adds headers and the token, bounds
+ * the time, and tells the claim what came of it.
+ */
+final class ShardCalls {
+  private static final Metadata.Key<String> AUTHORIZATION =
+      Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
+
+  private final RingSettings settings;
+  private final Function<ContextView, Metadata> headers;
+  private final @Nullable Tokens tokens;
+
+  /**
+   * @param headers of a call, from its subscriber's Context
+   * @param tokens null where calls carry none
+   */
+  ShardCalls(
+      RingSettings settings, Function<ContextView, Metadata> headers, @Nullable Tokens tokens) {
+    this.settings = settings;
+    this.headers = headers;
+    this.tokens = tokens;
+  }
+
+  RingSettings settings() {
+    return settings;
+  }
+
+  /**
+   * What a call is made with.
+   *
+   * @param token null where calls carry none
+   */
+  record Opened(Channel channel, CallOptions options, @Nullable Token token) {
+    /** Whether the server refused the token, and another try with a new one may help. */
+    boolean renew(Throwable failure) {
+      if (token == null || ShardStatuses.of(failure) != ShardStatuses.Verdict.UNAUTHENTICATED) {
+        return false;
+      }
+      token.refused();
+      return true;
+    }
+  }
+
+  /**
+   * The shard's channel, once it is connected, and the options of one call. Not bounded in time.
+   * Where there is no token the claim is ended without a word: no shard is to blame.
+   */
+  Mono<Opened> open(Claim<Shard> claim) {
+    return Mono.deferContextual(
+        context -> {
+          Shard shard = claim.member();
+          if (tokens == null) {
+            return shard
+                .connection()
+                .channel(claim.isTrial())
+                .map(channel -> new Opened(channel, options(context, null), null));
+          }
+          return tokens
+              .get()
+              .doOnError(e -> claim.cancelled())
+              .flatMap(
+                  token ->
+                      shard
+                          .connection()
+                          .channel(claim.isTrial())
+                          .map(channel -> new Opened(channel, options(context, token), token)));
+        });
+  }
+
+  private CallOptions options(ContextView context, @Nullable Token token) {
+    Metadata all = new Metadata();
+    all.merge(headers.apply(context));
+    if (token != null) {
+      all.put(AUTHORIZATION, "Bearer " + token.value);
+    }
+    return CallOptions.DEFAULT.withOption(EndpointChannel.HEADERS, all);
+  }
+
+  /**
+   * One unary call, bounded by rpcTimeout and the caller's share (CAS-3, CAS-3a); once more with a
+   * new token where the server refused the present one. Ends the claim.
+   *
+   * @param candidatesLeft shards that may still be tried, this one included
+   */
+  <Q, R> Mono<R> unary(
+      Claim<Shard> claim, MethodDescriptor<Q, R> method, Q request, int candidatesLeft) {
+    return Mono.deferContextual(
+        context -> {
+          Deadline caller = Deadlines.current(context);
+          Deadline limit = settings.attemptLimit(caller, candidatesLeft);
+          Mono<R> bounded =
+              Mono.from(
+                  Deadlines.<R>of(limit, method.getFullMethodName())
+                      .apply(sent(claim, method, request, true)));
+          return bounded
+              .onErrorMap(e -> told(e, caller, limit, claim.member().name()))
+              .doOnSuccess(answer -> claim.succeeded())
+              .doOnError(e -> end(claim, e))
+              .doOnCancel(claim::cancelled);
+        });
+  }
+
+  private <Q, R> Mono<R> sent(
+      Claim<Shard> claim, MethodDescriptor<Q, R> method, Q request, boolean mayRenew) {
+    return open(claim)
+        .flatMap(
+            opened -> {
+              Mono<R> call = GrpcCalls.unary(opened.channel(), method, opened.options(), request);
+              return mayRenew
+                  ? call.onErrorResume(
+                      opened::renew, refused -> sent(claim, method, request, false))
+                  : call;
+            });
+  }
+
+  /**
+   * Whose the end of a limit was (CAS-20a): the caller's where its whole deadline has passed, the
+   * shard's where only the attempt's share of it has.
+   */
+  static Throwable told(Throwable failure, Deadline caller, Deadline limit, String shard) {
+    boolean late = failure instanceof DeadlineExceededException;
+    if (late && limit != caller && !caller.isExpired()) {
+      return noAnswer(shard, limit, failure);
+    }
+    boolean callersOwn =
+        failure instanceof io.grpc.StatusRuntimeException e
+            && e.getStatus().getCode() == Status.Code.DEADLINE_EXCEEDED
+            && caller.remainingNanos() < LEAST_LEFT.toNanos();
+    // The server saw the caller's deadline pass a moment before this side did.
+    return callersOwn ? new DeadlineExceededException(shard, caller, failure) : failure;
+  }
+
+  private static final Duration LEAST_LEFT = Duration.ofMillis(10);
+
+  private static Throwable noAnswer(String shard, Deadline limit, Throwable cause) {
+    return Status.DEADLINE_EXCEEDED
+        .withDescription(shard + ": no answer within its share of the time, " + limit)
+        .withCause(cause)
+        .asRuntimeException();
+  }
+
+  /** Tells the claim of a failure, as {@link #told} words it. */
+  static void end(Claim<Shard> claim, Throwable failure) {
+    ShardStatuses.Verdict verdict = ShardStatuses.of(failure);
+    if (verdict.kind == null) {
+      claim.cancelled();
+    } else {
+      claim.failed(verdict.kind, failure);
+    }
+  }
+}

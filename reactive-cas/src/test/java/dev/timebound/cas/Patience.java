@@ -1,0 +1,23 @@
+package dev.timebound.cas;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+/** Waiting for a condition, with an outer bound that only a broken build meets. */
+final class Patience {
+  static final Duration LONG = Duration.ofSeconds(20);
+
+  private Patience() {}
+
+  static void until(String what, BooleanSupplier condition) {
+    long end = System.nanoTime() + LONG.toNanos();
+    while (!condition.getAsBoolean()) {
+      assertThat(System.nanoTime() - end).as("waiting until %s", what).isNegative();
+      LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(1));
+    }
+  }
+}
