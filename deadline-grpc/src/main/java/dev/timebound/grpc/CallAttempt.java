@@ -25,6 +25,8 @@ public final class CallAttempt {
 
   private static final AtomicLongFieldUpdater<CallAttempt> RECEIVED =
       AtomicLongFieldUpdater.newUpdater(CallAttempt.class, "received");
+  private static final AtomicLongFieldUpdater<CallAttempt> MESSAGES_SENT =
+      AtomicLongFieldUpdater.newUpdater(CallAttempt.class, "messagesSent");
 
   private final Set<String> avoid;
   private volatile boolean waits;
@@ -34,6 +36,11 @@ public final class CallAttempt {
 
   /** Written by the transport's one thread only; read by gap timeouts. */
   private volatile long received;
+
+  /** Written by the drain loop of an upload only. */
+  private volatile long messagesSent;
+
+  private volatile boolean serversTurn;
 
   private CallAttempt(Set<String> avoid) {
     this.avoid = avoid;
@@ -122,6 +129,32 @@ public final class CallAttempt {
    */
   public long received() {
     return received;
+  }
+
+  /**
+   * Grows with each message of a {@link GrpcCalls#clientStreaming} call that the transport has
+   * taken. It takes one only when it has all but got rid of the one before.
+   */
+  public long messagesSent() {
+    return messagesSent;
+  }
+
+  /**
+   * Whether a {@link GrpcCalls#clientStreaming} call waits for the other side: the call takes
+   * nothing more for now, or all has been sent. False while it waits for its own source, and until
+   * it has started. With {@link #messagesSent} it tells a server that has stopped taking from a
+   * source that is slow.
+   */
+  public boolean isServersTurn() {
+    return serversTurn;
+  }
+
+  /** From the drain loop of an upload. */
+  void sending(long messages, boolean serversTurn) {
+    MESSAGES_SENT.lazySet(this, messages);
+    if (this.serversTurn != serversTurn) {
+      this.serversTurn = serversTurn;
+    }
   }
 
   /** Whether the pool's claim on a channel has ended: by a quarantine, where nobody here did it. */

@@ -13,8 +13,7 @@ import reactor.core.publisher.Operators;
 import reactor.util.context.Context;
 
 /** What all subscriptions of one publisher share. */
-record CallStarter<Q, R>(
-    Channel channel, MethodDescriptor<Q, R> method, CallOptions options, Q request) {
+record CallStarter<Q, R>(Channel channel, MethodDescriptor<Q, R> method, CallOptions options) {
 
   /**
    * The setup of one subscription; null where its deadline has passed already: the subscriber has
@@ -34,11 +33,5 @@ record CallStarter<Q, R>(
   /** Makes a call, without a sign to anyone yet. */
   ClientCall<Q, R> newCall(CallOptions prepared) {
     return channel.newCall(method, prepared);
-  }
-
-  /** Sends the one request and nothing after it. */
-  void send(ClientCall<Q, R> call) {
-    call.sendMessage(request);
-    call.halfClose();
   }
 }

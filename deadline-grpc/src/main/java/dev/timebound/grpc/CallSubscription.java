@@ -80,13 +80,19 @@ abstract class CallSubscription<Q, R> extends ClientCall.Listener<R>
     this.setup = setup;
   }
 
-  // --- what the kinds of calls differ in; all of these run in the drain loop
+  // --- what the kinds of calls differ in; all but the last run in the drain loop
+
+  /** Sends the request, or has it sent from now on, on a call that has just been started. */
+  abstract void send(ClientCall<Q, R> started);
 
   /** Does what can be done now; the subclass's state is its own here. */
   abstract void step();
 
   /** Drops what is held. */
   abstract void discard();
+
+  /** Nothing more can be sent: the call is over or given up. From any thread, several times. */
+  void stopSending() {}
 
   // --- the start
 
@@ -96,14 +102,10 @@ abstract class CallSubscription<Q, R> extends ClientCall.Listener<R>
       ClientCall<Q, R> started = tryStart(starter, options);
       if (started != null) {
         try {
-          starter.send(started);
+          send(started);
         } catch (Throwable t) {
           Exceptions.throwIfJvmFatal(t);
-          // The close, which always comes once a call has started, tells downstream. A call that a
-          // quarantine ended just now throws here too: a cancel on top would hide why it ended.
-          if (!setup.attempt().isEnded()) {
-            cancelQuietly(started, "the request could not be sent", t);
-          }
+          couldNotSend(started, t);
         }
         call = started;
         if (state != ACTIVE) {
@@ -130,6 +132,17 @@ abstract class CallSubscription<Q, R> extends ClientCall.Listener<R>
     }
   }
 
+  /**
+   * The close, which always comes once a call has started, tells downstream. A call that a
+   * quarantine ended just now throws here too: a cancel on top would hide why it ended.
+   */
+  final void couldNotSend(ClientCall<Q, R> started, Throwable t) {
+    if (!setup.attempt().isEnded()) {
+      cancelQuietly(started, "the request could not be sent", t);
+    }
+    stopSending();
+  }
+
   // --- the call's side
 
   @Override
@@ -137,6 +150,7 @@ abstract class CallSubscription<Q, R> extends ClientCall.Listener<R>
     if (state == ACTIVE) {
       Object how = status.isOk() ? COMPLETE : setup.failure(status, trailers);
       END.compareAndSet(this, null, how);
+      stopSending();
       drain();
     }
   }
@@ -161,6 +175,7 @@ abstract class CallSubscription<Q, R> extends ClientCall.Listener<R>
         started.cancel("cancelled by the subscriber", null);
       }
     }
+    stopSending();
     drain();
   }
 
@@ -173,6 +188,7 @@ abstract class CallSubscription<Q, R> extends ClientCall.Listener<R>
         started.cancel("ended by the client", cause);
       }
     }
+    stopSending();
     drain();
   }
 
@@ -221,9 +237,19 @@ abstract class CallSubscription<Q, R> extends ClientCall.Listener<R>
     if (started != null) {
       cancelQuietly(started, "the subscriber threw", t);
     }
+    stopSending();
   }
 
   // --- for the subclasses, in the drain loop
+
+  /** Null where the call could not be started: its end is set then. */
+  final @Nullable ClientCall<Q, R> call() {
+    return call;
+  }
+
+  final CallAttempt attempt() {
+    return setup.attempt();
+  }
 
   final void ask(int messages) {
     ClientCall<Q, R> started = call;

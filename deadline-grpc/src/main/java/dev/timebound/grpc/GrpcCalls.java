@@ -5,6 +5,8 @@ import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.MethodDescriptor;
 import io.grpc.MethodDescriptor.MethodType;
+import java.util.Objects;
+import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.util.context.Context;
@@ -13,11 +15,11 @@ import reactor.util.context.ContextView;
 /**
  * gRPC calls as Mono and Flux (GR-1), over any {@link Channel}.
  *
- * <p>What both kinds keep to:
+ * <p>What all kinds keep to:
  *
  * <ul>
- *   <li>Cold: each subscription is a new call with the same request, so {@code retry} works. The
- *       call starts at subscription.
+ *   <li>Cold: each subscription is a new call with the same request, or a new subscription of its
+ *       source, so {@code retry} works. The call starts at subscription.
  *   <li>The {@link Deadline} in the subscriber's Context is read at subscription; what is left of
  *       it becomes the call's deadline and travels as {@code grpc-timeout}, unless the options have
  *       an earlier one. Where it has passed already no call is made.
@@ -44,7 +46,7 @@ public final class GrpcCalls {
 
   /**
    * How many bytes a stream asks for ahead of its consumer, {@value #DEFAULT_REQUEST_AHEAD_BYTES}
-   * by default, at least 1 (BT-42). See {@link #serverStreaming}.
+   * by default, at least 1 (BT-42). See {@link #serverStreaming} and {@link #clientStreaming}.
    */
   public static final CallOptions.Key<Integer> REQUEST_AHEAD_BYTES =
       CallOptions.Key.createWithDefault(
@@ -65,7 +67,7 @@ public final class GrpcCalls {
   public static <Q, R> Mono<R> unary(
       Channel channel, MethodDescriptor<Q, R> method, CallOptions options, Q request) {
     requireType(method, MethodType.UNARY);
-    return UnaryMono.of(new CallStarter<>(channel, method, options, request));
+    return UnaryMono.of(new CallStarter<>(channel, method, options), request);
   }
 
   /**
@@ -89,11 +91,54 @@ public final class GrpcCalls {
   public static <Q, R> Flux<R> serverStreaming(
       Channel channel, MethodDescriptor<Q, R> method, CallOptions options, Q request) {
     requireType(method, MethodType.SERVER_STREAMING);
+    return ServerStreamingFlux.of(
+        new CallStarter<>(channel, method, options), request, requestAhead(options));
+  }
+
+  /**
+   * A client streaming call: what the source gives goes out as the call takes it, and the answer is
+   * handed on as that of a unary call.
+   *
+   * <ul>
+   *   <li>The source is subscribed to when the call has started, in the subscriber's Context, once
+   *       for each subscription of the Mono: a source that cannot be subscribed to again allows no
+   *       {@code retry}. Where the deadline has passed already it is not subscribed to.
+   *   <li>It is asked for messages only while the call is ready to take them, in batches bounded as
+   *       those of {@link #serverStreaming} are: twice as many as the last time, up to {@link
+   *       #REQUEST_AHEAD_BYTES} divided by the size of the largest message lately, at most 32, and
+   *       2 at first; at most 4 where the transport tells no sizes. What comes while the call is
+   *       not ready is held, and goes to the discard hook where it is never sent.
+   *   <li>It may emit on any thread; sends are serialised. Its end is the half close.
+   *   <li>It is cancelled as soon as the call ends early: by an answer, by a status, by a cancel or
+   *       the deadline. What the server says is what the subscriber gets, also where a message
+   *       could not be sent.
+   *   <li>Its error cancels the call, and the subscriber gets that error; one that comes after the
+   *       call's end is dropped.
+   * </ul>
+   *
+   * <p>The {@link CallAttempt} waits, besides what holds for all calls, only while it is the
+   * server's turn: the call takes nothing more, or all has been sent.
+   *
+   * @throws IllegalArgumentException where the method is not a client streaming one, or the setting
+   *     is below 1
+   */
+  public static <Q, R> Mono<R> clientStreaming(
+      Channel channel,
+      MethodDescriptor<Q, R> method,
+      CallOptions options,
+      Publisher<? extends Q> requests) {
+    requireType(method, MethodType.CLIENT_STREAMING);
+    Objects.requireNonNull(requests, "requests");
+    return ClientStreamingMono.of(
+        new CallStarter<>(channel, method, options), requests, requestAhead(options));
+  }
+
+  private static int requestAhead(CallOptions options) {
     int ahead = options.getOption(REQUEST_AHEAD_BYTES);
     if (ahead < 1) {
       throw new IllegalArgumentException("requestAheadBytes: " + ahead + " (expected: >= 1)");
     }
-    return ServerStreamingFlux.of(new CallStarter<>(channel, method, options, request), ahead);
+    return ahead;
   }
 
   private static void requireType(MethodDescriptor<?, ?> method, MethodType expected) {

@@ -5,8 +5,8 @@ import io.grpc.Metadata;
 import java.util.concurrent.atomic.AtomicLongFieldUpdater;
 
 /**
- * The size of a call's response messages, as the transport tells them: free, where asking the
- * message itself would walk all of it.
+ * The size of a call's messages of one direction, as the transport tells them: free, where asking
+ * the message itself would walk all of it.
  *
  * <p>{@link #lately} is the largest message seen, and it fades: each smaller one takes 1/32 of the
  * difference away, so that one large message does not slow the rest of a long stream. A message is
@@ -36,6 +36,21 @@ final class MessageSizes extends ClientStreamTracer.Factory {
   /** Written before the first message is handed over. */
   private boolean compressed;
 
+  private final boolean requests;
+
+  private MessageSizes(boolean requests) {
+    this.requests = requests;
+  }
+
+  static MessageSizes ofResponses() {
+    return new MessageSizes(false);
+  }
+
+  /** Counted as they are sent, by whoever sends them. */
+  static MessageSizes ofRequests() {
+    return new MessageSizes(true);
+  }
+
   /** Bytes of the largest message lately; 0 until the transport has told one. */
   long lately() {
     return lately;
@@ -53,7 +68,7 @@ final class MessageSizes extends ClientStreamTracer.Factory {
   @Override
   public ClientStreamTracer newClientStreamTracer(
       ClientStreamTracer.StreamInfo info, Metadata headers) {
-    return new Tracer();
+    return requests ? new OutboundTracer() : new Tracer();
   }
 
   private void record(long bytes) {
@@ -82,6 +97,15 @@ final class MessageSizes extends ClientStreamTracer.Factory {
     public void inboundUncompressedSize(long bytes) {
       if (compressed) {
         INFLATED.addAndGet(MessageSizes.this, bytes);
+      }
+    }
+  }
+
+  private final class OutboundTracer extends ClientStreamTracer {
+    @Override
+    public void outboundMessageSent(int number, long wireBytes, long uncompressedBytes) {
+      if (uncompressedBytes >= 0) {
+        record(uncompressedBytes);
       }
     }
   }

@@ -9,24 +9,27 @@ import reactor.core.publisher.Flux;
 /** Each subscription is one server streaming call. */
 final class ServerStreamingFlux<Q, R> extends Flux<R> implements Scannable {
   private final CallStarter<Q, R> starter;
+  private final Q request;
   private final long requestAhead;
 
-  private ServerStreamingFlux(CallStarter<Q, R> starter, long requestAhead) {
+  private ServerStreamingFlux(CallStarter<Q, R> starter, Q request, long requestAhead) {
     this.starter = starter;
+    this.request = request;
     this.requestAhead = requestAhead;
   }
 
-  static <Q, R> Flux<R> of(CallStarter<Q, R> starter, long requestAhead) {
-    return onAssembly(new ServerStreamingFlux<>(starter, requestAhead));
+  static <Q, R> Flux<R> of(CallStarter<Q, R> starter, Q request, long requestAhead) {
+    return onAssembly(new ServerStreamingFlux<>(starter, request, requestAhead));
   }
 
   @Override
   public void subscribe(CoreSubscriber<? super R> actual) {
     CallSetup setup = starter.setup(actual);
     if (setup != null) {
-      MessageSizes sizes = new MessageSizes();
+      MessageSizes sizes = MessageSizes.ofResponses();
       CallOptions options = setup.options().withStreamTracerFactory(sizes);
-      new StreamSubscription<Q, R>(actual, setup, sizes, requestAhead).start(starter, options);
+      new StreamSubscription<Q, R>(actual, setup, request, sizes, requestAhead)
+          .start(starter, options);
     }
   }
 

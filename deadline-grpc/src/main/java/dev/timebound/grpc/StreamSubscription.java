@@ -1,5 +1,6 @@
 package dev.timebound.grpc;
 
+import io.grpc.ClientCall;
 import java.util.Queue;
 import org.jspecify.annotations.Nullable;
 import reactor.core.CoreSubscriber;
@@ -11,6 +12,7 @@ import reactor.util.concurrent.Queues;
  * before it; the queue serves only those that came in ahead of demand.
  */
 final class StreamSubscription<Q, R> extends CallSubscription<Q, R> {
+  private final Q request;
   private final MessageSizes sizes;
   private final RequestWindow window;
 
@@ -23,10 +25,21 @@ final class StreamSubscription<Q, R> extends CallSubscription<Q, R> {
   private long emitted;
 
   StreamSubscription(
-      CoreSubscriber<? super R> actual, CallSetup setup, MessageSizes sizes, long requestAhead) {
+      CoreSubscriber<? super R> actual,
+      CallSetup setup,
+      Q request,
+      MessageSizes sizes,
+      long requestAhead) {
     super(actual, setup);
+    this.request = request;
     this.sizes = sizes;
     this.window = new RequestWindow(requestAhead);
+  }
+
+  @Override
+  void send(ClientCall<Q, R> started) {
+    started.sendMessage(request);
+    started.halfClose();
   }
 
   @Override

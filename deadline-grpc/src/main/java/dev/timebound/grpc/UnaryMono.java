@@ -8,20 +8,22 @@ import reactor.core.publisher.Mono;
 /** Each subscription is one unary call. */
 final class UnaryMono<Q, R> extends Mono<R> implements Scannable {
   private final CallStarter<Q, R> starter;
+  private final Q request;
 
-  private UnaryMono(CallStarter<Q, R> starter) {
+  private UnaryMono(CallStarter<Q, R> starter, Q request) {
     this.starter = starter;
+    this.request = request;
   }
 
-  static <Q, R> Mono<R> of(CallStarter<Q, R> starter) {
-    return onAssembly(new UnaryMono<>(starter));
+  static <Q, R> Mono<R> of(CallStarter<Q, R> starter, Q request) {
+    return onAssembly(new UnaryMono<>(starter, request));
   }
 
   @Override
   public void subscribe(CoreSubscriber<? super R> actual) {
     CallSetup setup = starter.setup(actual);
     if (setup != null) {
-      new UnarySubscription<Q, R>(actual, setup).start(starter, setup.options());
+      new UnarySubscription<Q, R>(actual, setup, request).start(starter, setup.options());
     }
   }
 

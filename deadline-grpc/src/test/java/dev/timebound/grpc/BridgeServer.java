@@ -25,6 +25,8 @@ import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -34,7 +36,8 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A server of one unary and one streaming method on bytes, with a channel to it; tells what it saw.
+ * A server of one unary method and one for each way of streaming, on bytes, with a channel to it;
+ * tells what it saw.
  */
 final class BridgeServer implements AutoCloseable {
   enum Transport {
@@ -54,6 +57,9 @@ final class BridgeServer implements AutoCloseable {
   final AtomicInteger cancelled = new AtomicInteger();
   final AtomicInteger sent = new AtomicInteger();
   final List<io.grpc.Deadline> deadlines = new CopyOnWriteArrayList<>();
+
+  /** The messages of all requests. */
+  final List<byte[]> received = Collections.synchronizedList(new ArrayList<>());
 
   /** What the client asked for on all calls, and what reached the listeners. */
   final AtomicLong asked = new AtomicLong();
@@ -98,9 +104,18 @@ final class BridgeServer implements AutoCloseable {
     channel = io.grpc.ClientInterceptors.intercept(managed, new Counting());
   }
 
-  /** What the server does with a call once it has the request. */
+  /** What the server does with a call once it has the request: all of it, of an upload. */
   interface Script {
     void run(Reply reply);
+
+    /**
+     * Told of each message of an upload.
+     *
+     * @return whether the next one is to be asked for
+     */
+    default boolean received(Reply reply, byte[] message) {
+      return true;
+    }
 
     /** Says nothing, ever. */
     static Script silent() {
@@ -121,6 +136,10 @@ final class BridgeServer implements AutoCloseable {
 
     private Reply(ServerCall<byte[], byte[]> call) {
       this.call = call;
+    }
+
+    void askForMore() {
+      call.request(1);
     }
 
     Reply headers() {
@@ -188,6 +207,11 @@ final class BridgeServer implements AutoCloseable {
         @Override
         public void onMessage(byte[] message) {
           reply.request = message;
+          received.add(message);
+          boolean more = script.received(reply, message);
+          if (more && call.getMethodDescriptor() == COLLECT) {
+            reply.askForMore();
+          }
         }
 
         @Override

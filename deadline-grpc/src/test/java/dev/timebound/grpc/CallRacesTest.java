@@ -19,6 +19,8 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -27,6 +29,8 @@ import org.junit.jupiter.api.Timeout;
 import org.reactivestreams.Subscription;
 import reactor.core.publisher.BaseSubscriber;
 import reactor.core.publisher.Flux;
+import reactor.core.publisher.Hooks;
+import reactor.core.publisher.Mono;
 
 /** Message, close, request and cancel meet on three threads, in many seeded ways. */
 @DisplayName("GR-1 races of one call")
@@ -241,6 +245,139 @@ class CallRacesTest {
         });
     assertThat(broken).hasValue(0);
     assertThat(got).hasValue(messages);
+  }
+
+  @Test
+  @DisplayName(
+      "GR-1 an upload: sent in order, each message sent or discarded, one end, no source left")
+  void upload() throws Exception {
+    Hooks.onErrorDropped(late -> {}); // the source's error may come after the call's end
+    try {
+      for (int seed = 0; seed < ROUNDS; seed++) {
+        uploadRound(new Random(seed), "seed " + seed);
+      }
+    } finally {
+      Hooks.resetOnErrorDropped();
+    }
+  }
+
+  private void uploadRound(Random random, String seed) throws Exception {
+    FakeCalls fake = new FakeCalls();
+    CallAttempt attempt = CallAttempt.create();
+    RecordingClaim<?> claim = RecordingClaim.on(attempt);
+    List<byte[]> discarded = new CopyOnWriteArrayList<>();
+    Probe<byte[]> probe = new Probe<>();
+    HandSource source = new HandSource(random.nextInt(40));
+    boolean fails = random.nextInt(4) == 0;
+    Mono<byte[]> mono =
+        GrpcCalls.clientStreaming(
+            fake,
+            BridgeServer.COLLECT,
+            CallOptions.DEFAULT.withOption(CallAttempt.KEY, attempt),
+            source);
+    mono.doOnDiscard(byte[].class, discarded::add).subscribe(probe);
+    probe.request(1);
+    FakeCall call = fake.only();
+    boolean cancels = random.nextInt(3) == 0;
+    boolean endsEarly = random.nextInt(3) == 0;
+    int[] takes = random.ints(10, 1, 4).toArray();
+    int[] pauses = pauses(random);
+    together(
+        () -> source.run(pauses[0], fails),
+        () -> {
+          for (int n : takes) {
+            spin(pauses[1]);
+            call.ready(n);
+          }
+          if (!endsEarly) {
+            call.ready(Integer.MAX_VALUE);
+            long patience = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+            while (!call.log.contains("halfClose")
+                && call.cancels.get() == 0
+                && System.nanoTime() < patience) {
+              Thread.yield();
+            }
+          }
+          if (call.cancels.get() > 0) {
+            call.close(Status.CANCELLED);
+          } else {
+            call.deliver(REQUEST);
+            call.close(endsEarly && fails ? Status.UNAVAILABLE : Status.OK);
+          }
+        },
+        () -> {
+          if (cancels) {
+            spin(pauses[2] * 8);
+            probe.cancel();
+          }
+        });
+
+    assertThat(probe.broken).as(seed).isEmpty();
+    assertThat(claim.overlapped).as(seed).isFalse();
+    assertThat(claim.waits).as(seed).isFalse();
+    assertThat(numbers(call.sent))
+        .as(seed)
+        .isEqualTo(java.util.stream.IntStream.range(0, call.sent.size()).boxed().toList());
+    long kept = discarded.stream().filter(bytes -> bytes != REQUEST).count();
+    assertThat(call.sent.size() + kept).as(seed).isEqualTo(source.given);
+    assertThat(cancels || probe.isDone()).as(seed).isTrue();
+    assertThat(source.ended || source.cancelled).as(seed).isTrue();
+    if (probe.completed && !endsEarly) {
+      assertThat(call.sent).as(seed).hasSize(source.messages);
+    }
+  }
+
+  /** Gives what was asked for, on the thread that runs it. */
+  private static final class HandSource
+      implements org.reactivestreams.Publisher<byte[]>, Subscription {
+    private final AtomicLong wanted = new AtomicLong();
+    private final int messages;
+    private volatile org.reactivestreams.@Nullable Subscriber<? super byte[]> subscriber;
+    volatile boolean cancelled;
+    boolean ended;
+    int given;
+
+    HandSource(int messages) {
+      this.messages = messages;
+    }
+
+    @Override
+    public void subscribe(org.reactivestreams.Subscriber<? super byte[]> s) {
+      subscriber = s;
+      s.onSubscribe(this);
+    }
+
+    void run(int pause, boolean fails) {
+      var s = java.util.Objects.requireNonNull(subscriber);
+      long patience = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+      while (given < messages && !cancelled && System.nanoTime() < patience) {
+        if (wanted.get() > given) {
+          spin(pause);
+          s.onNext(new byte[] {(byte) given++});
+        } else {
+          Thread.yield();
+        }
+      }
+      if (cancelled) {
+        return;
+      }
+      ended = true;
+      if (fails) {
+        s.onError(new IllegalStateException("source"));
+      } else {
+        s.onComplete();
+      }
+    }
+
+    @Override
+    public void request(long n) {
+      wanted.addAndGet(n);
+    }
+
+    @Override
+    public void cancel() {
+      cancelled = true;
+    }
   }
 
   private static final class Counting extends BaseSubscriber<byte[]> {

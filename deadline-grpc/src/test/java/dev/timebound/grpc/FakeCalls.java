@@ -21,6 +21,7 @@ final class FakeCalls extends Channel {
   @Nullable RuntimeException onSend;
   Runnable whileSending = () -> {};
   @Nullable Status closeInStart;
+  boolean isReadyAtFirst = true;
 
   FakeCall only() {
     if (calls.size() != 1) {
@@ -52,7 +53,12 @@ final class FakeCalls extends Channel {
     final List<String> log = new CopyOnWriteArrayList<>();
     private final List<ClientStreamTracer> tracers = new ArrayList<>();
     private @Nullable Listener<byte[]> listener;
+    final List<byte[]> sent = new CopyOnWriteArrayList<>();
     private int delivered;
+    private volatile boolean ready = isReadyAtFirst;
+
+    /** Messages the call takes before it is not ready any more. */
+    final AtomicInteger takes = new AtomicInteger(Integer.MAX_VALUE);
 
     FakeCall(CallOptions options) {
       this.options = options;
@@ -101,6 +107,28 @@ final class FakeCalls extends Channel {
       if (onSend != null) {
         throw onSend;
       }
+      sent.add(message);
+      tracers.forEach(
+          tracer -> tracer.outboundMessageSent(sent.size() - 1, message.length, message.length));
+      synchronized (takes) {
+        if (takes.decrementAndGet() == 0) {
+          ready = false;
+        }
+      }
+    }
+
+    @Override
+    public boolean isReady() {
+      return ready;
+    }
+
+    /** The transport has room for so many messages more. */
+    void ready(int messages) {
+      synchronized (takes) {
+        takes.set(messages);
+        ready = true;
+      }
+      listener().onReady();
     }
 
     int outstanding() {

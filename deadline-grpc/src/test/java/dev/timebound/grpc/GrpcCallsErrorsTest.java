@@ -123,7 +123,7 @@ class GrpcCallsErrorsTest {
       unary(fake).subscribe(none);
       none.request(1);
       fake.calls.get(0).close(Status.OK);
-      assertThat(none.error).hasMessage("INTERNAL: No value received for unary call");
+      assertThat(none.error).hasMessage("INTERNAL: No value received (expected: one)");
 
       List<byte[]> discarded = new CopyOnWriteArrayList<>();
       Probe<byte[]> two = new Probe<>();
@@ -131,7 +131,7 @@ class GrpcCallsErrorsTest {
       two.request(1);
       fake.calls.get(1).deliver(REQUEST);
       fake.calls.get(1).deliver(REQUEST);
-      assertThat(two.error).hasMessage("INTERNAL: More than one value received for unary call");
+      assertThat(two.error).hasMessage("INTERNAL: More than one value received (expected: one)");
       assertThat(fake.calls.get(1).cancels).hasValue(1);
       assertThat(discarded).hasSize(2);
       assertThat(two.got).isEmpty();

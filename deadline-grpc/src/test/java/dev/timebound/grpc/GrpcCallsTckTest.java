@@ -1,5 +1,6 @@
 package dev.timebound.grpc;
 
+import static dev.timebound.grpc.BridgeServer.COLLECT;
 import static dev.timebound.grpc.BridgeServer.STREAM;
 import static dev.timebound.grpc.BridgeServer.UNARY;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -11,6 +12,7 @@ import io.grpc.Status;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.DisplayName;
@@ -19,10 +21,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.TestInstance;
 import org.reactivestreams.Publisher;
+import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
 import org.reactivestreams.tck.PublisherVerification;
+import org.reactivestreams.tck.SubscriberBlackboxVerification;
 import org.reactivestreams.tck.TestEnvironment;
 import reactor.core.CoreSubscriber;
+import reactor.core.publisher.BaseSubscriber;
+import reactor.core.publisher.Flux;
 
 /** The publishers written by hand keep the reactive-streams specification, on a real server. */
 @DisplayName("GR-1 reactive-streams TCK")
@@ -60,6 +66,16 @@ class GrpcCallsTckTest {
     return Tck.tests(new MonoVerification());
   }
 
+  @TestFactory
+  Stream<DynamicTest> uploadsAnswer() {
+    return Tck.tests(new UploadVerification());
+  }
+
+  @TestFactory
+  Stream<DynamicTest> uploadsSubscriber() {
+    return Tck.tests(new UploadSourceVerification());
+  }
+
   @Test
   @DisplayName("the runner runs the methods, and turns red for a publisher that breaks the rules")
   void seenRed() {
@@ -69,6 +85,9 @@ class GrpcCallsTckTest {
             "required_spec102_maySignalLessThanRequestedAndTerminateSubscription",
             "required_spec101_subscriptionRequestMustResultInTheCorrectNumberOfProducedElements");
     assertThat(Tck.tests(new FluxVerification()).count()).isGreaterThanOrEqualTo(35);
+    assertThat(Tck.failures(new BrokenSubscriberVerification()))
+        .contains("required_spec201_blackbox_mustSignalDemandViaSubscriptionRequest");
+    assertThat(Tck.tests(new UploadSourceVerification()).count()).isGreaterThanOrEqualTo(20);
   }
 
   private static byte[] request(long count) {
@@ -137,6 +156,46 @@ class GrpcCallsTckTest {
     }
   }
 
+  private final class UploadVerification extends FluxVerification {
+    @Override
+    public Publisher<byte[]> createPublisher(long elements) {
+      return bare(
+          GrpcCalls.clientStreaming(
+              server.channel,
+              COLLECT,
+              CallOptions.DEFAULT,
+              Flux.just(request(0), request(elements))));
+    }
+
+    @Override
+    public long maxElementsFromPublisher() {
+      return 1;
+    }
+  }
+
+  /** What an upload subscribes to its source with. */
+  private static final class UploadSourceVerification
+      extends SubscriberBlackboxVerification<byte[]> {
+    UploadSourceVerification() {
+      super(new TestEnvironment(1_000, 150, 50));
+    }
+
+    @Override
+    public Subscriber<byte[]> createSubscriber() {
+      AtomicReference<Subscriber<byte[]>> subscriber = new AtomicReference<>();
+      @SuppressWarnings("unchecked")
+      Publisher<byte[]> source = s -> subscriber.set((Subscriber<byte[]>) s);
+      GrpcCalls.clientStreaming(new FakeCalls(), COLLECT, CallOptions.DEFAULT, source)
+          .subscribe(answer -> {}, error -> {});
+      return Objects.requireNonNull(subscriber.get());
+    }
+
+    @Override
+    public byte[] createElement(int element) {
+      return request(element);
+    }
+  }
+
   /** Sends what it likes, whatever was asked for. */
   private static final class BrokenVerification extends PublisherVerification<byte[]> {
     BrokenVerification() {
@@ -161,6 +220,27 @@ class GrpcCallsTckTest {
     @Override
     public Publisher<byte[]> createFailedPublisher() {
       return createPublisher(0);
+    }
+  }
+
+  /** Never asks for anything. */
+  private static final class BrokenSubscriberVerification
+      extends SubscriberBlackboxVerification<byte[]> {
+    BrokenSubscriberVerification() {
+      super(new TestEnvironment(100, 50));
+    }
+
+    @Override
+    public Subscriber<byte[]> createSubscriber() {
+      return new BaseSubscriber<>() {
+        @Override
+        protected void hookOnSubscribe(Subscription subscription) {}
+      };
+    }
+
+    @Override
+    public byte[] createElement(int element) {
+      return request(element);
     }
   }
 }

@@ -26,7 +26,7 @@ class MessageSizesTest {
   @Test
   @DisplayName("BT-42 a larger message counts at once, smaller ones let it fade")
   void fades() {
-    MessageSizes sizes = new MessageSizes();
+    MessageSizes sizes = MessageSizes.ofResponses();
     ClientStreamTracer tracer = tracer(sizes);
     assertThat(sizes.lately()).isZero();
     tracer.inboundMessageRead(0, 1000, -1);
@@ -44,7 +44,7 @@ class MessageSizesTest {
   @Test
   @DisplayName("BT-42 an empty message is known to be small, an untold one is not known")
   void emptyAndUntold() {
-    MessageSizes sizes = new MessageSizes();
+    MessageSizes sizes = MessageSizes.ofResponses();
     tracer(sizes).inboundMessageRead(0, -1, -1);
     assertThat(sizes.lately()).isZero();
     tracer(sizes).inboundMessageRead(1, 0, -1);
@@ -66,7 +66,7 @@ class MessageSizesTest {
 
   private static long sizeSeen(Script script) throws InterruptedException {
     try (var server = new BridgeServer(Transport.NETTY, script)) {
-      MessageSizes sizes = new MessageSizes();
+      MessageSizes sizes = MessageSizes.ofResponses();
       ClientCall<byte[], byte[]> call =
           server.channel.newCall(STREAM, CallOptions.DEFAULT.withStreamTracerFactory(sizes));
       CountDownLatch closed = new CountDownLatch(1);

@@ -1,5 +1,6 @@
 package dev.timebound.grpc;
 
+import java.lang.annotation.Annotation;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Arrays;
@@ -8,8 +9,10 @@ import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.opentest4j.TestAbortedException;
-import org.reactivestreams.tck.PublisherVerification;
 import org.testng.SkipException;
+import org.testng.annotations.AfterClass;
+import org.testng.annotations.BeforeClass;
+import org.testng.annotations.BeforeMethod;
 import org.testng.annotations.Test;
 
 /**
@@ -19,19 +22,19 @@ import org.testng.annotations.Test;
 final class Tck {
   private Tck() {}
 
-  static Stream<DynamicTest> tests(PublisherVerification<?> verification) {
+  static Stream<DynamicTest> tests(Object verification) {
     return methods(verification)
         .map(method -> DynamicTest.dynamicTest(method.getName(), () -> run(verification, method)));
   }
 
-  static List<String> failures(PublisherVerification<?> verification) {
+  static List<String> failures(Object verification) {
     return methods(verification)
         .filter(method -> fails(verification, method))
         .map(Method::getName)
         .toList();
   }
 
-  private static boolean fails(PublisherVerification<?> verification, Method method) {
+  private static boolean fails(Object verification, Method method) {
     try {
       run(verification, method);
       return false;
@@ -42,14 +45,34 @@ final class Tck {
     }
   }
 
-  private static Stream<Method> methods(PublisherVerification<?> verification) {
-    return Arrays.stream(verification.getClass().getMethods())
-        .filter(method -> method.isAnnotationPresent(Test.class))
-        .sorted(Comparator.comparing(Method::getName));
+  private static Stream<Method> methods(Object verification) {
+    return annotated(verification, Test.class).sorted(Comparator.comparing(Method::getName));
   }
 
-  private static void run(PublisherVerification<?> verification, Method method) throws Throwable {
-    verification.setUp();
+  private static Stream<Method> annotated(
+      Object verification, Class<? extends Annotation> annotation) {
+    return Arrays.stream(verification.getClass().getMethods())
+        .filter(method -> method.isAnnotationPresent(annotation));
+  }
+
+  private static void run(Object verification, Method method) throws Throwable {
+    invokeAll(verification, BeforeClass.class);
+    invokeAll(verification, BeforeMethod.class);
+    try {
+      invoke(verification, method);
+    } finally {
+      invokeAll(verification, AfterClass.class);
+    }
+  }
+
+  private static void invokeAll(Object verification, Class<? extends Annotation> annotation)
+      throws Throwable {
+    for (Method method : annotated(verification, annotation).toList()) {
+      invoke(verification, method);
+    }
+  }
+
+  private static void invoke(Object verification, Method method) throws Throwable {
     try {
       method.setAccessible(true);
       method.invoke(verification);
