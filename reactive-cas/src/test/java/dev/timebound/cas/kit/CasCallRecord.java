@@ -93,11 +93,7 @@ final class CasCallRecord extends ServerStreamTracer implements CasCall {
     Counts c = counts;
     counts =
         new Counts(
-            c.requests,
-            c.requestBytes,
-            c.dataBytes,
-            c.messagesSent + 1,
-            c.dataBytesSent + data);
+            c.requests, c.requestBytes, c.dataBytes, c.messagesSent + 1, c.dataBytesSent + data);
   }
 
   /** The first end stands. */
@@ -160,8 +156,7 @@ final class CasCallRecord extends ServerStreamTracer implements CasCall {
               throw new IllegalStateException(
                   "grpc-timeout: " + value + " (expected: a unit of HMSmun)");
         };
-    return Duration.of(
-        Long.parseLong(value.substring(0, value.length() - 1)), unit.toChronoUnit());
+    return Duration.of(Long.parseLong(value.substring(0, value.length() - 1)), unit.toChronoUnit());
   }
 
   @Override
@@ -225,7 +220,7 @@ final class CasCallRecord extends ServerStreamTracer implements CasCall {
 
   @Override
   public End end() {
-    return end.get();
+    return Objects.requireNonNull(end.get());
   }
 
   @Override

@@ -191,7 +191,9 @@ public final class CasScript {
 
   /** What {@code committed_size} says of a write that went well. */
   public enum CommittedSize {
-    /** The bytes taken; of a compressed upload the compressed ones, -1 where it was there before. */
+    /**
+     * The bytes taken; of a compressed upload the compressed ones, -1 where it was there before.
+     */
     CORRECT,
     /** The blob's size, compressed or not. */
     UNCOMPRESSED,

@@ -314,7 +314,8 @@ public final class ScriptedCas implements AutoCloseable {
       }
       Metadata copy = new Metadata();
       copy.merge(headers);
-      // gRPC's server would end the call at the client's deadline by itself; one that hangs does not
+      // gRPC's server would end the call at the client's deadline by itself; one that hangs does
+      // not
       headers.removeAll(CasCallRecord.TIMEOUT);
       synchronized (calls) {
         CasCallRecord call = new CasCallRecord(calls.size() + 1, method, arrival, copy);

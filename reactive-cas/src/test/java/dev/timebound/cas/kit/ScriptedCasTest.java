@@ -168,10 +168,7 @@ class ScriptedCasTest {
 
     Status.Code failure() {
       return codeOf(
-          answer
-              .orTimeout(20, TimeUnit.SECONDS)
-              .handle((answered, thrown) -> thrown)
-              .join());
+          answer.orTimeout(20, TimeUnit.SECONDS).handle((answered, thrown) -> thrown).join());
     }
 
     @Override
@@ -226,8 +223,7 @@ class ScriptedCasTest {
     @Test
     void answersAWriteOfWhatItHasAtItsFirstMessage() {
       Digest digest = server.put("0123456789");
-      assertThat(new Upload(uploadOf(digest)).send(0, utf8("01"), false).committed())
-          .isEqualTo(10);
+      assertThat(new Upload(uploadOf(digest)).send(0, utf8("01"), false).committed()).isEqualTo(10);
     }
 
     @Test
@@ -240,8 +236,7 @@ class ScriptedCasTest {
 
       QueryWriteStatusResponse status =
           bytes()
-              .queryWriteStatus(
-                  QueryWriteStatusRequest.newBuilder().setResourceName(name).build());
+              .queryWriteStatus(QueryWriteStatusRequest.newBuilder().setResourceName(name).build());
       assertThat(status.getCommittedSize()).isEqualTo(4);
       assertThat(status.getComplete()).isFalse();
       assertThat(new Upload(name).send(4, utf8("456789"), true).committed()).isEqualTo(10);
@@ -313,8 +308,7 @@ class ScriptedCasTest {
     void asksForItsTokenAndItsName() {
       another(ScriptedCas.builder().token("secret").instanceName("main"));
       Digest digest = server.put("content");
-      ReadRequest named =
-          ReadRequest.newBuilder().setResourceName("main/blobs/" + digest).build();
+      ReadRequest named = ReadRequest.newBuilder().setResourceName("main/blobs/" + digest).build();
       fails(Status.Code.UNAUTHENTICATED, () -> text(bytes().read(named)));
 
       Metadata headers = new Metadata();
@@ -386,7 +380,11 @@ class ScriptedCasTest {
       server.reads().always(CasScript.silence());
       fails(
           Status.Code.DEADLINE_EXCEEDED,
-          () -> text(bytes().withDeadlineAfter(300, TimeUnit.MILLISECONDS).read(reading(digest, 0, 0))));
+          () ->
+              text(
+                  bytes()
+                      .withDeadlineAfter(300, TimeUnit.MILLISECONDS)
+                      .read(reading(digest, 0, 0))));
 
       CasCall call = server.reads().awaitCall(1);
       assertThat(call.awaitEnd()).isEqualTo(CasCall.End.RESET_BY_CLIENT);

@@ -21,8 +21,7 @@ import java.util.List;
 import java.util.function.Function;
 
 /** {@code ContentAddressableStorage} over a {@link BlobStore}. */
-final class StoreService
-    extends ContentAddressableStorageGrpc.ContentAddressableStorageImplBase {
+final class StoreService extends ContentAddressableStorageGrpc.ContentAddressableStorageImplBase {
   private final CasTurn.House house;
   private final BlobStore store;
   private final CasSettings settings;
@@ -90,7 +89,8 @@ final class StoreService
       BatchReadBlobsRequest request, StreamObserver<BatchReadBlobsResponse> observer) {
     DigestFunction function = CasSettings.function(request.getDigestFunction());
     boolean zstd =
-        settings.compresses() && request.getAcceptableCompressorsList().contains(Compressor.Value.ZSTD);
+        settings.compresses()
+            && request.getAcceptableCompressorsList().contains(Compressor.Value.ZSTD);
     unary(
         house,
         request,

@@ -41,8 +41,7 @@ public final class TestCertificates {
 
   /** Makes both, in about a second. */
   public static TestCertificates in(Path directory) {
-    return new TestCertificates(
-        directory, make(directory, "server"), make(directory, "client"));
+    return new TestCertificates(directory, make(directory, "server"), make(directory, "client"));
   }
 
   /** What a client is to trust: the server's certificate. */
@@ -67,8 +66,7 @@ public final class TestCertificates {
 
   SslContext forServer(boolean mutual) {
     try {
-      SslContextBuilder builder =
-          SslContextBuilder.forServer(server.key(), server.certificate());
+      SslContextBuilder builder = SslContextBuilder.forServer(server.key(), server.certificate());
       if (mutual) {
         builder.trustManager(client.certificate()).clientAuth(ClientAuth.REQUIRE);
       }
