@@ -1,23 +1,29 @@
 package dev.timebound.pg;
 
 import dev.timebound.health.FailureKind;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
+import org.reactivestreams.Publisher;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
 
 /**
  * What a read has in its hands, a reader's connection first and the writer's after it, and how that
  * is given back: by whether its statements have ended, run, or wait for the proof. (PG-15, PG-16,
  * PG-19) Thread-safe.
  */
-final class Holding {
+final class Holding implements BoundedResult.Bound {
+  static final String ENDED = "the read-only transaction has ended";
+
   private final Router router;
   private final boolean maintenance;
   private final Running running = new Running();
+  private final Gate gate = new Gate();
 
   // guarded by this
   private @Nullable Checkout checkout;
   private @Nullable WriterLease writer;
   private boolean proving;
-  private boolean ended;
   private @Nullable RouteReason reason;
 
   Holding(Router router, boolean maintenance) {
@@ -30,9 +36,20 @@ final class Holding {
     return running;
   }
 
+  /** What the read sends by its subscription; an error where the read has ended. */
+  <T> Flux<T> sending(Supplier<? extends Publisher<T>> what) {
+    return gate.sending(gate.turn(), what, Mono.error(() -> new IllegalStateException(ENDED)));
+  }
+
+  /** The same of rows whose statement is sent when they are asked for. */
+  @Override
+  public <T> Flux<T> apply(Publisher<T> rows) {
+    return sending(() -> rows);
+  }
+
   void take(Checkout c) {
     synchronized (this) {
-      if (!ended) {
+      if (!gate.isOver()) {
         checkout = c;
         return;
       }
@@ -42,7 +59,7 @@ final class Holding {
 
   void take(WriterLease lease) {
     synchronized (this) {
-      if (!ended) {
+      if (!gate.isOver()) {
         writer = lease;
         return;
       }
@@ -102,16 +119,16 @@ final class Holding {
    * @return false where it had ended before
    */
   boolean end(boolean completed) {
+    return gate.end(() -> giveBack(completed));
+  }
+
+  private void giveBack(boolean completed) {
     Checkout c;
     WriterLease w;
     boolean inProof;
     boolean mayRun;
     RouteReason why;
     synchronized (this) {
-      if (ended) {
-        return false;
-      }
-      ended = true;
       c = checkout;
       w = writer;
       inProof = proving;
@@ -137,6 +154,5 @@ final class Holding {
     if (why != null) {
       router.routed(w == null ? RouteTarget.READER : RouteTarget.WRITER, why);
     }
-    return true;
   }
 }

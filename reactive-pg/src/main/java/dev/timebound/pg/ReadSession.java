@@ -88,7 +88,7 @@ final class ReadSession {
   /** Ends the transaction; what that takes runs detached. Idempotent. */
   void end(boolean completed) {
     if (holding.end(completed)) {
-      refuseLater("the read-only transaction has ended");
+      refuseLater(Holding.ENDED);
     }
   }
 
@@ -101,7 +101,9 @@ final class ReadSession {
             Flux.defer(
                 () -> {
                   Connection c = connection;
-                  return c == null ? Flux.empty() : watched(Drained.results(what, c), what, false);
+                  return c == null
+                      ? Flux.empty()
+                      : holding.sending(() -> watched(Drained.results(what, c), what, false));
                 }));
   }
 
@@ -147,7 +149,7 @@ final class ReadSession {
   /** The first statement behind its proof. Its own errors pass; those of the proof are refusals. */
   private Flux<Result> proved(
       Execution what, Checkout c, Lease lease, Duration mayWait, long proofEnd) {
-    return Flux.defer(
+    return holding.sending(
         () -> {
           if (left) {
             return Flux.empty(); // heard by nobody, nor should it be logged
@@ -276,40 +278,28 @@ final class ReadSession {
               .flatMapMany(
                   lease -> {
                     charge("pg.writer", began);
-                    holding.proving(true);
-                    Proof proof =
-                        lease.send(
-                            () -> Proof.onWriter(lease.connection(), statementTimeoutMillis(what)));
-                    if (proof == null) {
-                      return Flux.empty(); // its caller has left
-                    }
-                    Mono<Boolean> verdict =
-                        proof
-                            .verdict()
-                            .doOnNext(standby -> bind(lease.connection(), why))
-                            .filter(standby -> !standby)
-                            .switchIfEmpty(Mono.error(() -> new WriterRoleException(null)));
-                    if (what.isSentLate()) {
-                      Verdict judged = Verdict.of(verdict, router.settings());
-                      return watched(
-                          Flux.from(what.on(lease.connection()))
-                              .map(r -> new ProvedResult(r, judged, Flux::error)),
-                          what,
-                          false);
-                    }
-                    return watched(
-                        Verdict.held(
-                            Flux.defer(
-                                () ->
-                                    lease.isEnded()
-                                        ? Flux.<Result>empty()
-                                        : Drained.results(what, lease.connection())),
-                            verdict.cache(),
-                            router.settings()),
-                        what,
-                        false);
+                    return holding.sending(() -> onWriter(what, why, lease.connection()));
                   });
         });
+  }
+
+  private Flux<Result> onWriter(Execution what, RouteReason why, Connection c) {
+    holding.proving(true);
+    Mono<Boolean> verdict =
+        Proof.onWriter(c, statementTimeoutMillis(what))
+            .verdict()
+            .doOnNext(standby -> bind(c, why))
+            .filter(standby -> !standby)
+            .switchIfEmpty(Mono.error(() -> new WriterRoleException(null)));
+    if (what.isSentLate()) {
+      Verdict judged = Verdict.of(verdict, router.settings());
+      return watched(
+          Flux.from(what.on(c)).map(result -> new ProvedResult(result, judged, Flux::error)),
+          what,
+          false);
+    }
+    return watched(
+        Verdict.held(Drained.results(what, c), verdict.cache(), router.settings()), what, false);
   }
 
   private Flux<Result> watched(Publisher<? extends Result> results, Execution what, boolean fresh) {
@@ -320,7 +310,9 @@ final class ReadSession {
             what,
             (result, done) ->
                 new RoutedResult(
-                    DrainedResult.of(result, what),
+                    what.isSentLate()
+                        ? new BoundedResult(DrainedResult.of(result, what), holding)
+                        : DrainedResult.of(result, what),
                     this,
                     fresh && what.isSingle() ? what : null,
                     done));

@@ -158,7 +158,7 @@ public final class RoutedDatabase implements AutoCloseable {
               Flux.<T>defer(() -> work.apply(new RoutedConnection(router, session)))
                   .doOnTerminate(() -> session.end(true))
                   .doOnCancel(() -> session.end(false));
-          return Deadlines.<T>of(deadline, "pg.read").apply(rows);
+          return Deadlines.<T>of(deadline, "pg.read").apply(new LeftByThrowing<>(rows));
         });
   }
 
@@ -184,7 +184,8 @@ public final class RoutedDatabase implements AutoCloseable {
                   c -> closing(c, c.commitTransaction()),
                   (c, e) -> closing(c, c.rollbackTransaction()),
                   c -> closing(c, c.rollbackTransaction()));
-          return Deadlines.<T>of(Deadlines.current(context), "pg.write").apply(rows);
+          return Deadlines.<T>of(Deadlines.current(context), "pg.write")
+              .apply(new LeftByThrowing<>(rows));
         });
   }
 

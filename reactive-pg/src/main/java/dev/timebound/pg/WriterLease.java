@@ -4,8 +4,8 @@ import io.r2dbc.postgresql.api.PostgresqlConnection;
 import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.Wrapped;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,10 +22,7 @@ final class WriterLease {
   private final Runnable place;
   private final PgSettings settings;
 
-  // guarded by this
-  private boolean ended;
-  private boolean sending;
-  private @Nullable Runnable last;
+  private final AtomicBoolean ended = new AtomicBoolean();
 
   WriterLease(Connection connection, Runnable place, PgSettings settings) {
     this.connection = connection;
@@ -37,61 +34,14 @@ final class WriterLease {
     return connection;
   }
 
-  synchronized boolean isEnded() {
-    return ended;
-  }
-
-  /**
-   * Sends what begins the read, unless the lease has ended: a BEGIN that came behind the ROLLBACK
-   * of a caller who left in that moment would stay open, in the pool. An end meanwhile comes after
-   * it.
-   *
-   * @return what that gives; null where it has ended, and nothing was sent
-   */
-  <T> @Nullable T send(Supplier<T> begin) {
-    synchronized (this) {
-      if (ended) {
-        return null;
-      }
-      sending = true;
-    }
-    try {
-      return begin.get();
-    } finally {
-      Runnable end;
-      synchronized (this) {
-        sending = false;
-        end = last;
-        last = null;
-      }
-      if (end != null) {
-        end.run();
-      }
-    }
-  }
-
-  private void end(Runnable how) {
-    synchronized (this) {
-      if (ended) {
-        return;
-      }
-      ended = true;
-      if (sending) {
-        last = how;
-        return;
-      }
-    }
-    how.run();
-  }
-
   /** The read's transaction is rolled back and the connection goes back to whoever pools it. */
   void release() {
-    end(
-        () ->
-            bounded(Proof.rollback(connection), settings.releaseTimeout())
-                .onErrorResume(this::broken)
-                .then(Mono.defer(this::close))
-                .subscribe(null, e -> log.warn("a writer connection could not be closed", e)));
+    if (ended.compareAndSet(false, true)) {
+      bounded(Proof.rollback(connection), settings.releaseTimeout())
+          .onErrorResume(this::broken)
+          .then(Mono.defer(this::close))
+          .subscribe(null, e -> log.warn("a writer connection could not be closed", e));
+    }
   }
 
   /**
@@ -108,13 +58,13 @@ final class WriterLease {
    * @param last to be done then, before the connection goes back; its errors are not told
    */
   void cancelled(String check, Function<Connection, Mono<Void>> last) {
-    end(
-        () ->
-            bounded(Proof.sent(connection, check).then(), settings.cancelGrace())
-                .then(Mono.defer(() -> atRest(last)))
-                .onErrorResume(this::cancel)
-                .then(Mono.defer(this::close))
-                .subscribe(null, e -> log.warn("a writer connection could not be closed", e)));
+    if (ended.compareAndSet(false, true)) {
+      bounded(Proof.sent(connection, check).then(), settings.cancelGrace())
+          .then(Mono.defer(() -> atRest(last)))
+          .onErrorResume(this::cancel)
+          .then(Mono.defer(this::close))
+          .subscribe(null, e -> log.warn("a writer connection could not be closed", e));
+    }
   }
 
   private Mono<Void> atRest(Function<Connection, Mono<Void>> last) {

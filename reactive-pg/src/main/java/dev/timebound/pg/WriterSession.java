@@ -9,7 +9,7 @@ import io.r2dbc.spi.R2dbcException;
 import io.r2dbc.spi.Result;
 import io.r2dbc.spi.TransactionDefinition;
 import io.r2dbc.spi.ValidationDepth;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
@@ -28,16 +28,8 @@ import reactor.util.context.ContextView;
  * (PG-16, PG-19)
  */
 final class WriterSession {
-  private static final String ENDED = "the transaction has ended: roll it back";
-
   private final Router router;
-  private final Runnable counted;
-  private final Sinks.One<Connection> connection = Sinks.one();
-  private final AtomicBoolean asked = new AtomicBoolean();
-
-  // guarded by this
-  private @Nullable Connection obtained;
-  private boolean over;
+  private final WriterConnection connection;
 
   /** Of the transaction under way; a statement outside of one has its caller's only. */
   private volatile Deadline deadline = Deadline.none();
@@ -64,76 +56,21 @@ final class WriterSession {
    */
   WriterSession(Router router, Runnable counted) {
     this.router = router;
-    this.counted = counted;
+    this.connection = new WriterConnection(router.writer().factory(), counted);
   }
 
   boolean inTransaction() {
-    Connection c = open();
+    Connection c = connection.open();
     return inTransaction || c != null && !c.isAutoCommit();
   }
 
-  synchronized boolean isOver() {
-    return over;
-  }
-
-  private synchronized @Nullable Connection open() {
-    return over ? null : obtained;
+  boolean isOver() {
+    return connection.isOver();
   }
 
   IsolationLevel isolationLevel() {
-    Connection c = open();
+    Connection c = connection.open();
     return c == null ? IsolationLevel.READ_COMMITTED : c.getTransactionIsolationLevel();
-  }
-
-  private Mono<Connection> connection() {
-    return Mono.deferContextual(
-        context -> {
-          if (isOver()) {
-            return Mono.error(new IllegalStateException(ENDED));
-          }
-          if (asked.compareAndSet(false, true)) {
-            // not to be cancelled: a pool may lose a connection that comes in that moment, and
-            // r2dbc-pool does; one that comes too late goes back at once
-            Mono.defer(() -> Mono.<Connection>from(router.writer().factory().create()))
-                .contextWrite(context)
-                .subscribe(this::obtained, this::unobtainable);
-          }
-          return connection.asMono();
-        });
-  }
-
-  private void obtained(Connection c) {
-    boolean late;
-    synchronized (this) {
-      late = over;
-      if (!late) {
-        obtained = c;
-      }
-    }
-    if (late) {
-      Mono.from(c.close()).subscribe(null, e -> {});
-    } else {
-      counted.run();
-      connection.tryEmitValue(c);
-    }
-  }
-
-  private void unobtainable(Throwable e) {
-    connection.tryEmitError(e);
-    take();
-  }
-
-  private @Nullable Connection take() {
-    Connection c;
-    synchronized (this) {
-      c = obtained;
-      obtained = null;
-      over = true;
-    }
-    if (c == null) {
-      connection.tryEmitError(new IllegalStateException("the connection was given back"));
-    }
-    return c;
   }
 
   // --- transactions
@@ -148,7 +85,12 @@ final class WriterSession {
         () -> {
           deadline = bound;
           inTransaction = true;
-          begun = connection().flatMap(c -> begun(c, definition)).cache();
+          int turn = connection.turn();
+          begun =
+              connection
+                  .get()
+                  .flatMap(c -> connection.sending(turn, () -> begun(c, definition)).next())
+                  .cache();
         });
   }
 
@@ -156,11 +98,6 @@ final class WriterSession {
   private Mono<Connection> begun(Connection c, @Nullable TransactionDefinition definition) {
     sent = true;
     Runnable done = running.begun();
-    if (open() != c) {
-      // given back meanwhile; who does so from here on sees that something runs
-      done.run();
-      return Mono.error(new IllegalStateException(ENDED));
-    }
     return Mono.when(
             definition == null ? c.beginTransaction() : c.beginTransaction(definition),
             Router.writerRole(c, null))
@@ -174,14 +111,14 @@ final class WriterSession {
         .doOnError(e -> end());
   }
 
-  /** The connection in the state that the caller believes it in. */
-  private Mono<Connection> current() {
-    return Mono.defer(
+  /** What that sends on the connection in the state that the caller believes it in. */
+  private <T> Flux<T> sent(BiFunction<Connection, Integer, Publisher<T>> what) {
+    return Flux.defer(
         () -> {
+          int turn = connection.turn();
           Mono<Connection> transaction = begun;
-          return (transaction == null ? connection() : transaction)
-              .flatMap(
-                  c -> open() == c ? Mono.just(c) : Mono.error(new IllegalStateException(ENDED)));
+          return (transaction == null ? connection.get() : transaction)
+              .flatMapMany(c -> connection.sending(turn, () -> what.apply(c, turn)));
         });
   }
 
@@ -201,9 +138,10 @@ final class WriterSession {
           if (scope != null) {
             scope.writing();
           }
-          return bounded(current().flatMap(c -> commit(c).thenReturn(c)))
+          return bounded(sent((c, turn) -> commit(c)).then())
               .doOnError(e -> notCommitted(scope, e))
-              .flatMap(c -> noted(c, scope));
+              // the commit stands: who left meanwhile has the scope's reads on the writer
+              .then(sent((c, turn) -> noted(c, scope)).then().onErrorComplete());
         });
   }
 
@@ -239,12 +177,14 @@ final class WriterSession {
   Mono<Void> rollback() {
     return Mono.defer(
         () -> {
-          Connection c = open();
-          if (isUnsent() && (c != null || !asked.get())) {
+          Connection c = connection.open();
+          // from here on no statement of the transaction is sent, nor its BEGIN
+          boolean still = connection.nextTurn();
+          if (isUnsent() && still && (c != null || !connection.isAsked())) {
             ended();
             return Mono.empty();
           }
-          if (c == null || running.any()) {
+          if (c == null || !still || running.any()) {
             end();
             ended();
             return Mono.empty();
@@ -277,11 +217,10 @@ final class WriterSession {
 
   Flux<Result> execute(Execution what) {
     return Flux.deferContextual(
-        context ->
-            this.<Result>bounded(Flux.from(current().flatMapMany(c -> results(c, what, context)))));
+        context -> this.<Result>bounded(this.sent((c, turn) -> results(c, turn, what, context))));
   }
 
-  private Flux<Result> results(Connection c, Execution what, ContextView context) {
+  private Flux<Result> results(Connection c, int turn, Execution what, ContextView context) {
     boolean plain = !inTransaction();
     if (plain && told == null) {
       ReadYourWrites.Scope scope = ReadYourWrites.of(context);
@@ -295,15 +234,23 @@ final class WriterSession {
             Drained.results(what, c),
             what,
             (result, done) ->
-                new BoundedResult(DrainedResult.of(result, what), rows(c, plain, done)))
+                new BoundedResult(
+                    DrainedResult.of(result, what),
+                    rows(c, plain, done, what.isSentLate() ? turn : null)))
         .contextWrite(Quiet::in);
   }
 
-  private BoundedResult.Bound rows(Connection c, boolean plain, @Nullable Runnable done) {
+  /**
+   * @param turn of a statement that is sent when its rows are asked for; else null
+   */
+  private BoundedResult.Bound rows(
+      Connection c, boolean plain, @Nullable Runnable done, @Nullable Integer turn) {
     return new BoundedResult.Bound() {
       @Override
       public <T> Flux<T> apply(Publisher<T> rows) {
-        Flux<T> told = Flux.from(rows).contextWrite(Quiet::in);
+        Flux<T> told =
+            (turn == null ? Flux.from(rows) : connection.sending(turn, () -> rows))
+                .contextWrite(Quiet::in);
         if (plain) {
           // within a transaction its BEGIN would have found out
           told = told.onErrorResume(SqlStates::isReadOnly, e -> Router.writerFailed(c, e));
@@ -317,11 +264,11 @@ final class WriterSession {
   }
 
   Mono<Void> on(Function<Connection, Publisher<Void>> call) {
-    return bounded(current().flatMap(c -> Mono.from(call.apply(c))));
+    return bounded(sent((c, turn) -> call.apply(c)).then());
   }
 
   Mono<Boolean> validate(ValidationDepth depth) {
-    return current().flatMap(c -> Mono.from(c.validate(depth)));
+    return this.<Boolean>sent((c, turn) -> Flux.from(c.validate(depth))).next();
   }
 
   /** Within the lesser of the transaction's deadline and the caller's. (PG-13) */
@@ -351,10 +298,12 @@ final class WriterSession {
 
   /** Whatever is under way is ended, detached; the connection goes back, or is closed. */
   private void end() {
-    Connection c = take();
-    if (c != null) {
-      end(c);
-    }
+    connection.end(
+        c -> {
+          if (c != null) {
+            end(c);
+          }
+        });
   }
 
   private void end(Connection c) {
@@ -371,21 +320,23 @@ final class WriterSession {
   Mono<Void> close() {
     return Mono.defer(
         () -> {
-          Connection c = take();
-          if (c == null) {
-            return Mono.empty();
-          }
-          boolean atRest = !inTransaction && !unsure && !running.any() && c.isAutoCommit();
-          if (!atRest) {
-            end(c);
-            return Mono.empty();
-          }
-          // a caller that leaves now does not keep it from going back
-          return Mono.fromFuture(back(c).toFuture(), true);
+          Sinks.Empty<Void> closed = Sinks.empty();
+          boolean first =
+              // a caller that leaves now does not keep it from going back
+              connection.end(
+                  c -> back(c).subscribe(null, closed::tryEmitError, closed::tryEmitEmpty));
+          return first ? closed.asMono() : Mono.empty();
         });
   }
 
-  private Mono<Void> back(Connection c) {
+  private Mono<Void> back(@Nullable Connection c) {
+    if (c == null) {
+      return Mono.empty();
+    }
+    if (inTransaction || unsure || running.any() || !c.isAutoCommit()) {
+      end(c);
+      return Mono.empty();
+    }
     return noted(c, told)
         .then(
             Mono.defer(

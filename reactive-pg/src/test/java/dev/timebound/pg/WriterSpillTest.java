@@ -14,8 +14,6 @@ import dev.timebound.test.PostgresSession;
 import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.ConnectionFactory;
 import io.r2dbc.spi.ConnectionFactoryMetadata;
-import io.r2dbc.spi.Wrapped;
-import java.lang.reflect.Proxy;
 import java.time.Duration;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -141,45 +139,15 @@ class WriterSpillTest {
     }
   }
 
-  /** A writer whose caller leaves in the moment that its read's BEGIN is about to be sent. */
-  private ConnectionFactory leftAtBegin(Runnable leave) {
-    return new ConnectionFactory() {
-      @Override
-      public Publisher<? extends Connection> create() {
-        return routed.writerPool.create().map(c -> leaving(c, leave));
-      }
-
-      @Override
-      public ConnectionFactoryMetadata getMetadata() {
-        return routed.writerPool.getMetadata();
-      }
-    };
-  }
-
-  private static Connection leaving(Connection c, Runnable leave) {
-    return (Connection)
-        Proxy.newProxyInstance(
-            WriterSpillTest.class.getClassLoader(),
-            new Class<?>[] {Connection.class, Wrapped.class},
-            (proxy, method, arguments) -> {
-              if (method.getName().equals("unwrap")) {
-                return c;
-              }
-              if (method.getName().equals("createStatement")
-                  && String.valueOf(arguments[0]).startsWith("BEGIN")) {
-                leave.run();
-              }
-              return method.invoke(c, arguments);
-            });
-  }
-
   @Test
   @DisplayName(
       "PG-16 a read given up as its BEGIN is sent to the writer leaves no transaction there")
   void leftAsItBegins() {
     BaseSubscriber<String> reader = new BaseSubscriber<>() {};
     try (RoutedDatabase db =
-        RoutedDatabase.builder().writer(leftAtBegin(reader::dispose)).build()) {
+        RoutedDatabase.builder()
+            .writer(Hooked.before(routed.writerPool, "BEGIN", reader::dispose))
+            .build()) {
       db.read(rows("SELECT 1")).subscribe(reader);
       eventually(() -> assertThat(reader.isDisposed()).isTrue());
       eventually(
