@@ -3,23 +3,15 @@ package dev.timebound.cas.kit;
 import dev.timebound.cas.Digest;
 import dev.timebound.cas.DigestFunction;
 import dev.timebound.cas.wire.ByteStreams.QueryWriteStatusResponse;
-import io.grpc.Metadata;
-import io.grpc.ServerStreamTracer;
-import io.grpc.Status;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
-import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,16 +35,14 @@ public final class ScriptedCas implements AutoCloseable {
   private final Builder settings;
   private final BlobStore store = new BlobStore();
   private final Map<CasMethod, CasRoute> routes = new EnumMap<>(CasMethod.class);
-  private final List<CasCallRecord> calls = new ArrayList<>();
-  private final List<CasLink> links = new CopyOnWriteArrayList<>();
-  private final CasTurn.House house = new Rooms();
-  private volatile @Nullable String token;
+  private final CasLog log = new CasLog();
+  private final CasRooms house;
   private int port;
   private @Nullable CasEngine engine;
 
   private ScriptedCas(Builder settings) {
     this.settings = settings;
-    this.token = settings.token;
+    this.house = new CasRooms(this::route, settings.instanceName, settings.token);
     for (CasMethod method : CasMethod.values()) {
       routes.put(method, new CasRoute(method, this::calls));
     }
@@ -178,7 +168,7 @@ public final class ScriptedCas implements AutoCloseable {
 
   /** Asks for that token ({@code authorization: Bearer …}) from here on; null asks for none. */
   public void requireToken(@Nullable String expected) {
-    token = expected;
+    house.requireToken(expected);
   }
 
   /** A script for {@link #writeStatus()}: an upload of which so much has come. */
@@ -195,9 +185,7 @@ public final class ScriptedCas implements AutoCloseable {
 
   /** All calls, in the order in which they came. */
   public List<CasCall> calls() {
-    synchronized (calls) {
-      return List.copyOf(calls);
-    }
+    return log.calls();
   }
 
   /** Calls that have not ended. */
@@ -207,12 +195,12 @@ public final class ScriptedCas implements AutoCloseable {
 
   /** All connections that were ever made, in the order in which they were accepted. */
   public List<CasConnection> connections() {
-    return List.copyOf(links);
+    return List.copyOf(log.links());
   }
 
   /** Connections that are open. */
   public int openConnections() {
-    return (int) links.stream().filter(CasLink::isOpen).count();
+    return (int) log.links().stream().filter(CasLink::isOpen).count();
   }
 
   /** Waits, for 30 s at most, until exactly that many calls are open. */
@@ -228,19 +216,19 @@ public final class ScriptedCas implements AutoCloseable {
   /** Waits, for 30 s at most, until exactly that many connections are open. */
   public void awaitOpenConnections(int n) {
     Wait.until(
-        n + " connections are open", () -> openConnections() == n, () -> "they are " + links);
+        n + " connections are open", () -> openConnections() == n, () -> "they are " + log.links());
   }
 
   // ---- its life
 
   /** GOAWAY on every connection: calls under way go on, new ones need a new connection. */
   public void goAway() {
-    links.forEach(CasLink::goAway);
+    log.links().forEach(CasLink::goAway);
   }
 
   /** Resets every connection (TCP RST); the port stays open. */
   public void resetConnections() {
-    links.forEach(CasLink::reset);
+    log.links().forEach(CasLink::reset);
   }
 
   /**
@@ -259,6 +247,7 @@ public final class ScriptedCas implements AutoCloseable {
   public synchronized void stop() {
     CasEngine running = engine;
     if (running != null) {
+      house.engine(null);
       running.stop();
       engine = null;
     }
@@ -278,12 +267,13 @@ public final class ScriptedCas implements AutoCloseable {
               port,
               settings.tls == null ? null : settings.tls.forServer(settings.mutual),
               settings.maxMessage,
-              (channel, http2) -> links.add(new CasLink(links.size() + 1, channel, http2)),
-              new Tracers(),
+              log::connected,
+              log,
               new ByteStreamService(house, store, settings.capabilities()),
               new StoreService(house, store, settings.capabilities()),
               settings.capabilities().service(house));
       engine = started;
+      house.engine(started);
       port = started.port();
     } catch (IOException e) {
       throw new UncheckedIOException("port " + port, e);
@@ -298,73 +288,7 @@ public final class ScriptedCas implements AutoCloseable {
 
   @Override
   public String toString() {
-    return "ScriptedCas " + hostAndPort() + " " + links;
-  }
-
-  // ---- inside
-
-  /** Knows a call before gRPC's server does. */
-  private final class Tracers extends ServerStreamTracer.Factory {
-    @Override
-    public ServerStreamTracer newServerStreamTracer(String fullMethodName, Metadata headers) {
-      CasMethod method = CasMethod.of(fullMethodName);
-      CasLink.Arrival arrival = CasLink.Arrival.now();
-      if (method == null || arrival == null) {
-        return new ServerStreamTracer() {};
-      }
-      Metadata copy = new Metadata();
-      copy.merge(headers);
-      // gRPC's server would end the call at the client's deadline by itself; one that hangs does
-      // not
-      headers.removeAll(CasCallRecord.TIMEOUT);
-      synchronized (calls) {
-        CasCallRecord call = new CasCallRecord(calls.size() + 1, method, arrival, copy);
-        calls.add(call);
-        arrival.link().began(call);
-        return call;
-      }
-    }
-  }
-
-  private final class Rooms implements CasTurn.House {
-    private static final String BEARER = "Bearer ";
-
-    @Override
-    public Executor executor() {
-      CasEngine running = engine;
-      return running == null ? Runnable::run : running.executor();
-    }
-
-    @Override
-    public void after(Duration delay, Runnable task) {
-      CasEngine running = engine;
-      if (running != null) {
-        running.after(delay, task);
-      }
-    }
-
-    @Override
-    public CasScript scriptFor(CasCallRecord call) {
-      return route(call.method()).scriptFor(call);
-    }
-
-    @Override
-    public Status admits(CasCallRecord call) {
-      String expected = token;
-      if (expected != null && !(BEARER + expected).equals(call.header("authorization"))) {
-        return Status.UNAUTHENTICATED.withDescription("no token, or not the one asked for");
-      }
-      String instance = settings.instanceName;
-      if (instance != null && !instance.equals(call.instanceName())) {
-        return Status.INVALID_ARGUMENT.withDescription(
-            String.format(
-                Locale.ROOT,
-                "instance name: \"%s\" (expected: \"%s\")",
-                call.instanceName(),
-                instance));
-      }
-      return Status.OK;
-    }
+    return "ScriptedCas " + hostAndPort() + " " + log.links();
   }
 
   /** Settings of a {@link ScriptedCas}. */
