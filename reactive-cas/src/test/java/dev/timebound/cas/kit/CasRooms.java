@@ -17,9 +17,7 @@ final class CasRooms implements CasTurn.House {
   private volatile @Nullable CasEngine engine;
 
   CasRooms(
-      Function<CasMethod, CasRoute> routes,
-      @Nullable String instanceName,
-      @Nullable String token) {
+      Function<CasMethod, CasRoute> routes, @Nullable String instanceName, @Nullable String token) {
     this.routes = routes;
     this.instanceName = instanceName;
     this.token = token;

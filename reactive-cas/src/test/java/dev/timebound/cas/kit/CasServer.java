@@ -132,11 +132,7 @@ public final class CasServer {
       Files.deleteIfExists(log);
       process =
           new ProcessBuilder(
-                  CasServers.PYTHON,
-                  "-c",
-                  PROGRAM,
-                  directory.toString(),
-                  Integer.toString(port))
+                  CasServers.PYTHON, "-c", PROGRAM, directory.toString(), Integer.toString(port))
               .redirectErrorStream(true)
               .redirectOutput(log.toFile())
               .start();
@@ -146,8 +142,7 @@ public final class CasServer {
   }
 
   void awaitReady() {
-    Wait.until(
-        name + " listens", () -> isReady() || !isRunning(), () -> "it said " + logLines());
+    Wait.until(name + " listens", () -> isReady() || !isRunning(), () -> "it said " + logLines());
     if (!isReady()) {
       throw new IllegalStateException(name + " ended while it started: " + logLines());
     }

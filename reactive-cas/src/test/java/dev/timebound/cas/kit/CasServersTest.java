@@ -38,8 +38,7 @@ class CasServersTest {
   @Nested
   @DisplayName("as processes")
   class Processes {
-    @RegisterExtension
-    static final CasServersExtension TWO = CasServersExtension.of(2);
+    @RegisterExtension static final CasServersExtension TWO = CasServersExtension.of(2);
 
     // another one each time: the stores are those of the whole class
     private final String text = "content " + UUID.randomUUID();
@@ -144,8 +143,7 @@ class CasServersTest {
     void nothingIsLeft() throws IOException {
       long before = directories();
       CasServers own = CasServers.start(2);
-      List<Long> pids =
-          ProcessHandle.current().descendants().map(ProcessHandle::pid).toList();
+      List<Long> pids = ProcessHandle.current().descendants().map(ProcessHandle::pid).toList();
       own.get(0).freeze();
       own.get(1).kill();
       own.close();
@@ -187,8 +185,7 @@ class CasServersTest {
           .hasMessageContaining("no server");
       assertThatThrownBy(
               () ->
-                  CasServersExtension.decide(
-                      why, Map.of(CasServersExtension.VARIABLE, "required")))
+                  CasServersExtension.decide(why, Map.of(CasServersExtension.VARIABLE, "required")))
           .hasMessageContaining("no server");
     }
   }
