@@ -138,8 +138,9 @@ public final class RetryBudget {
       return false;
     }
     while (true) {
-      long now = now();
+      // in this order: read before what others have paid since, the clock would seem another one
       long before = paidUntil;
+      long now = now();
       long owed = before - now;
       if (owed < 0 || owed > ahead) {
         owed = 0; // nothing was taken lately; or the clock is another one, as in a test

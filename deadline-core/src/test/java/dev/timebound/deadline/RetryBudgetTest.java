@@ -10,11 +10,14 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import reactor.core.Disposable;
+import reactor.core.scheduler.Scheduler;
 import reactor.test.scheduler.VirtualTimeScheduler;
 
 @Timeout(60)
@@ -64,6 +67,30 @@ class RetryBudgetTest {
       RetryBudget budget = RetryBudget.builder().perSecond(0).scheduler(clock).build();
       clock.pass(Duration.ofHours(1));
       assertThat(budget.tryTake()).isFalse();
+    }
+
+    @Test
+    @DisplayName("DL-11 who read the clock before others took gets nothing on top")
+    void clockReadBefore() {
+      AtomicReference<Runnable> between = new AtomicReference<>(() -> {});
+      Scheduler overtaken =
+          new DelegatingClock(clock) {
+            @Override
+            public long now(TimeUnit unit) {
+              long read = super.now(unit);
+              between.getAndSet(() -> {}).run();
+              return read;
+            }
+          };
+      RetryBudget budget = RetryBudget.builder().share(0).scheduler(overtaken).build();
+      AtomicInteger others = new AtomicInteger();
+      between.set(
+          () -> {
+            clock.pass(Duration.ofMillis(1));
+            others.set(takeAll(budget));
+          });
+      int late = takeAll(budget);
+      assertThat(others.get() + late).as("in a millisecond").isEqualTo(10);
     }
 
     @Test
@@ -204,5 +231,29 @@ class RetryBudgetTest {
         .tag("outcome", outcome)
         .functionCounter()
         .count();
+  }
+
+  /** The time of another. */
+  private static class DelegatingClock implements Scheduler {
+    private final Scheduler clock;
+
+    DelegatingClock(Scheduler clock) {
+      this.clock = clock;
+    }
+
+    @Override
+    public long now(TimeUnit unit) {
+      return clock.now(unit);
+    }
+
+    @Override
+    public Disposable schedule(Runnable task) {
+      return clock.schedule(task);
+    }
+
+    @Override
+    public Worker createWorker() {
+      return clock.createWorker();
+    }
   }
 }
