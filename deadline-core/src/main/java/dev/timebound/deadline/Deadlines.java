@@ -173,7 +173,8 @@ public final class Deadlines {
    * <p>What an item lacks is not told; for that there is {@link #concatMapShared(Iterable,
    * Function, BiFunction)}. Any other error of an item ends the whole. Without a deadline nothing
    * is cut. Items whose turn comes after the deadline are cut without being begun, so that what
-   * came in still gets through a bound downstream. The items are read at each subscription.
+   * came in still gets through a bound downstream. All of the items are read at each subscription,
+   * before the first is begun: their number decides the shares, so they must come to an end.
    */
   public static <A, R> Flux<R> concatMapShared(
       Iterable<? extends A> items, Function<? super A, ? extends Publisher<? extends R>> mapper) {
@@ -269,7 +270,9 @@ public final class Deadlines {
 
   private static <T> UnaryOperator<Mono<T>> hedged(
       Duration after, RetryBudget budget, Duration least, @Nullable String operation) {
+    Objects.requireNonNull(after, "hedge.after");
     Objects.requireNonNull(budget, "budget");
+    Objects.requireNonNull(least, "hedge.leastUseful");
     if (after.isZero() || after.isNegative()) {
       throw new IllegalArgumentException("hedge.after: " + after + " (expected: > 0)");
     }

@@ -33,7 +33,7 @@ import reactor.util.retry.Retry;
  * retries are not used up; the time suffices; the {@linkplain #budget budget} grants it. Else it is
  * what downstream gets. After the pause the time is looked at once more, for the timer may be late.
  * A function handed in that throws ends the retries: downstream gets what it threw, with the last
- * error suppressed in it.
+ * error suppressed in it. So does a scheduler that takes no timer: downstream gets the last error.
  *
  * <p>Immutable: each method gives a copy, so one can be shared and varied.
  */
@@ -95,6 +95,8 @@ public final class RetryWithin extends Retry {
    * @throws IllegalArgumentException where first is below 1 ms, or max below first
    */
   public RetryWithin backoff(Duration first, Duration max) {
+    Objects.requireNonNull(first, "backoff.first");
+    Objects.requireNonNull(max, "backoff.max");
     if (first.compareTo(Duration.ofMillis(1)) < 0) {
       throw new IllegalArgumentException("backoff.first: " + first + " (expected: >= PT0.001S)");
     }
@@ -203,6 +205,7 @@ public final class RetryWithin extends Retry {
     }
     long since = deadline.remainingNanos();
     return Mono.delay(Duration.ofNanos(pause), deadline.scheduler())
+        .onErrorMap(noTimer -> error)
         .flatMap(
             tick -> {
               deadline.charge(
@@ -257,6 +260,7 @@ public final class RetryWithin extends Retry {
   }
 
   private static long nanos(Duration least) {
+    Objects.requireNonNull(least, "leastUsefulTime");
     if (least.isNegative()) {
       throw new IllegalArgumentException("leastUsefulTime: " + least + " (expected: >= 0)");
     }

@@ -310,6 +310,16 @@ class HedgeTest {
       assertThatThrownBy(() -> Deadlines.hedge(AFTER, budget, Duration.ofMillis(-1), "x"))
           .hasMessage("hedge.leastUseful: PT-0.001S (expected: >= 0)");
     }
+
+    @Test
+    @DisplayName("DL-11 a null setting is refused at once, by its name")
+    @SuppressWarnings("NullAway")
+    void nulls() {
+      assertThatThrownBy(() -> Deadlines.hedge(null, budget)).hasMessage("hedge.after");
+      assertThatThrownBy(() -> Deadlines.hedge(AFTER, null)).hasMessage("budget");
+      assertThatThrownBy(() -> Deadlines.hedge(AFTER, budget, null, "x"))
+          .hasMessage("hedge.leastUseful");
+    }
   }
 
   @Nested

@@ -65,6 +65,20 @@ class RetryWithinTest {
   @Nested
   class TimeThatIsLeft {
     @Test
+    @DisplayName("DL-8 where no timer can be had, the last error, and not the scheduler's")
+    void noTimer() {
+      ManualScheduler refusing = new ManualScheduler();
+      refusing.refuse();
+      Recorder<Integer> recorder = new Recorder<>();
+      failing()
+          .retryWhen(RetryWithin.maxRetries(3))
+          .contextWrite(c -> Deadlines.put(c, Deadline.after(Duration.ofSeconds(5), refusing)))
+          .subscribe(recorder);
+      assertThat(recorder.ends).containsExactly(lastError());
+      assertThat(calls).hasSize(1);
+    }
+
+    @Test
     @DisplayName(
         "DL-8 gives up at once, with the last error itself, where the pause is not covered")
     void pauseNotCovered() {
@@ -368,5 +382,16 @@ class RetryWithinTest {
     assertThatThrownBy(() -> retry.leastUsefulTime(Duration.ofMillis(-1)))
         .hasMessage("leastUsefulTime: PT-0.001S (expected: >= 0)");
     assertThat(retry.backoff(Duration.ofMillis(1), Duration.ofMillis(1))).isNotNull();
+  }
+
+  @Test
+  @DisplayName("DL-8 a null setting is refused at once, by its name")
+  @SuppressWarnings("NullAway")
+  void nulls() {
+    RetryWithin retry = RetryWithin.maxRetries(1);
+    assertThatThrownBy(() -> retry.backoff(null, Duration.ofSeconds(1)))
+        .hasMessage("backoff.first");
+    assertThatThrownBy(() -> retry.backoff(Duration.ofSeconds(1), null)).hasMessage("backoff.max");
+    assertThatThrownBy(() -> retry.leastUsefulTime(null)).hasMessage("leastUsefulTime");
   }
 }
