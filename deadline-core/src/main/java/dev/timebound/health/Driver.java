@@ -28,7 +28,7 @@ final class Driver<M extends Member> {
     void release(OpenClaim<M> claim);
 
     /** False where the old one has left, or the new one's name is taken. */
-    boolean replace(Slot<M> old, M by);
+    boolean replace(Slot<M> old, M by, String name);
   }
 
   private final String group;
@@ -85,7 +85,8 @@ final class Driver<M extends Member> {
             hands::surely,
             this::offer,
             prober::probe,
-            m -> roster.snapshot().slotOf(m) != null);
+            m -> roster.snapshot().slotOf(m) != null,
+            roster::nameOfNew);
     this.sampler =
         policy.silenceNanos > 0
             ? new Sampler<>(policy.silenceNanos, time, this::offer, roster::watched)
@@ -236,11 +237,12 @@ final class Driver<M extends Member> {
   }
 
   private void replace(Slot<M> old, Effect.Replace e) {
-    M by = replacer.take(e.number());
-    if (by == null) {
+    Replacer.Ready<M> ready = replacer.take(e.number());
+    if (ready == null) {
       return;
     }
-    if (host.replace(old, by)) {
+    M by = ready.member();
+    if (host.replace(old, by, ready.name())) {
       hands.surely(() -> old.member.replaced(by, old.drained.asMono()));
       tell(e.told());
       return;

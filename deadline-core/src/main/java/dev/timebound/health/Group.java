@@ -158,8 +158,8 @@ final class Group<M extends Member> implements HealthGroup<M>, Driver.Host<M> {
   }
 
   @Override
-  public boolean replace(Slot<M> old, M by) {
-    if (!roster.replace(old, by, s -> driver.signal(new Signal.Joined(s.id, s.name)))) {
+  public boolean replace(Slot<M> old, M by, String name) {
+    if (!roster.replace(old, by, name, s -> driver.signal(new Signal.Joined(s.id, s.name)))) {
       return false;
     }
     left(old);

@@ -54,6 +54,11 @@ public final class HealthEngine implements Disposable, AutoCloseable {
       group.close();
       throw taken(name);
     }
+    if (disposed) { // meanwhile, and whoever did it may not have seen this one
+      groups.remove(name, group);
+      group.close();
+      throw closed(name);
+    }
     parts.telling().grouped(group);
     return group;
   }
@@ -77,6 +82,11 @@ public final class HealthEngine implements Disposable, AutoCloseable {
       group.close();
       throw taken(name);
     }
+    if (disposed) {
+      keyed.remove(name, group);
+      group.close();
+      throw closed(name);
+    }
     parts.telling().keyed(group);
     return group;
   }
@@ -84,11 +94,15 @@ public final class HealthEngine implements Disposable, AutoCloseable {
   private void free(String name, Map<String, ?> others) {
     Settings.name("group", name);
     if (disposed) {
-      throw new IllegalStateException("group " + name + ": the health engine is closed");
+      throw closed(name);
     }
     if (others.containsKey(name)) {
       throw taken(name);
     }
+  }
+
+  private static IllegalStateException closed(String name) {
+    return new IllegalStateException("group " + name + ": the health engine is closed");
   }
 
   private static IllegalArgumentException taken(String name) {

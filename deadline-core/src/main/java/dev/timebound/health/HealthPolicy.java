@@ -16,6 +16,9 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  */
 public final class HealthPolicy {
+  /** More than any member's open requests; two of them and those add up to a positive number. */
+  private static final int HEAVIEST = 1 << 29;
+
   /** 0 where silence is no source of suspicion. */
   final long silenceNanos;
 
@@ -71,7 +74,7 @@ public final class HealthPolicy {
     probeMax = b.probeMax;
     prepareLimit = b.prepareLimit;
     cooldownNanos = b.cooldown == null ? 0 : Clock.nanos(b.cooldown);
-    penaltyWeight = b.penaltyWeight;
+    penaltyWeight = Math.min(b.penaltyWeight, HEAVIEST);
     penaltyNanos = Clock.nanos(b.penaltyTime);
     maxQuarantined = b.maxQuarantined;
     ownFallback = b.ownFallback;
@@ -80,7 +83,7 @@ public final class HealthPolicy {
     replaceFactor = b.replaceFactor;
     replaceEveryNanos = Clock.nanos(b.replaceEvery);
     replaceLimit = b.replaceLimit;
-    slowStartWeight = b.slowStartWeight;
+    slowStartWeight = Math.min(b.slowStartWeight, HEAVIEST);
     slowStartNanos = Clock.nanos(b.slowStartTime);
     dryRun = b.dryRun;
   }

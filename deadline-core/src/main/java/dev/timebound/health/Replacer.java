@@ -4,6 +4,7 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BiFunction;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import reactor.core.Disposable;
@@ -26,6 +27,10 @@ final class Replacer<M extends Member> {
   private final Consumer<Object> signal;
   private final BiFunction<Member, Lateness, Mono<ProbeOutcome>> probe;
   private final Predicate<Member> known;
+
+  /** The name it would join under; throws where it cannot. */
+  private final Function<Member, String> named;
+
   private final Backoff backoff;
 
   /** The drain's own. */
@@ -39,7 +44,8 @@ final class Replacer<M extends Member> {
       Consumer<Runnable> surely,
       Consumer<Object> signal,
       BiFunction<Member, Lateness, Mono<ProbeOutcome>> probe,
-      Predicate<Member> known) {
+      Predicate<Member> known,
+      Function<Member, String> named) {
     this.policy = policy;
     this.backoff = backoff;
     this.scheduler = scheduler;
@@ -48,6 +54,7 @@ final class Replacer<M extends Member> {
     this.signal = signal;
     this.probe = probe;
     this.known = known;
+    this.named = named;
   }
 
   void start(Slot<M> slot, int number) {
@@ -62,7 +69,7 @@ final class Replacer<M extends Member> {
     return Mono.defer(slot.member::replacement)
         .<Member>map(fresh -> fresh)
         .doOnNext(fresh -> hold(begun, fresh))
-        .flatMap(fresh -> answered(fresh, begun).thenReturn(fresh.name()))
+        .flatMap(fresh -> answered(fresh, begun).thenReturn(begun.named(named.apply(fresh))))
         .map(name -> new Signal.Prepared(slot.id, begun.number, ReplacementOutcome.READY, name))
         .defaultIfEmpty(
             new Signal.Prepared(
@@ -98,11 +105,19 @@ final class Replacer<M extends Member> {
                     }));
   }
 
+  /**
+   * A new member that has answered.
+   *
+   * @param name asked for once, so that what joins is what was looked at
+   */
+  record Ready<M extends Member>(M member, String name) {}
+
   /** The one that is ready, the group's from now on; null where it is not wanted any more. */
   @SuppressWarnings("unchecked") // Member.replacement's contract
-  @Nullable M take(int number) {
+  @Nullable Ready<M> take(int number) {
     Attempt<M> ready = ended(number);
-    return ready == null ? null : (M) ready.take();
+    Member member = ready == null ? null : ready.take();
+    return ready == null || member == null ? null : new Ready<>((M) member, ready.name);
   }
 
   /** Lets go of what is being made, or is ready. */
@@ -135,6 +150,9 @@ final class Replacer<M extends Member> {
     final int number;
     final Disposable.Swap subscription = Disposables.swap();
 
+    /** Of the new member; blank until it is known. */
+    volatile String name = "";
+
     /** Null, the new member, or closed. */
     private final AtomicReference<@Nullable Object> fresh = new AtomicReference<>();
 
@@ -146,6 +164,11 @@ final class Replacer<M extends Member> {
       if (!fresh.compareAndSet(null, made)) {
         surely.accept(made::discarded);
       }
+    }
+
+    String named(String its) {
+      name = its;
+      return its;
     }
 
     @Nullable Member take() {

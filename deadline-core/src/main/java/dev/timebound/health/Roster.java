@@ -58,7 +58,7 @@ final class Roster<M extends Member> {
     String name = Settings.name("member", member.name());
     Slot<M> slot = new Slot<>(ids.incrementAndGet(), member, name);
     if (names.putIfAbsent(name, slot) != null) {
-      throw Settings.refused("member", name, "not yet in group " + group);
+      throw taken(name);
     }
     byId.put(slot.id, slot);
     joined.accept(slot);
@@ -70,18 +70,29 @@ final class Roster<M extends Member> {
         });
   }
 
+  /** The name of one that is to join later; refused where it could not now. */
+  String nameOfNew(Member member) {
+    String name = Settings.name("member", member.name());
+    if (names.containsKey(name)) {
+      throw taken(name);
+    }
+    return name;
+  }
+
+  private IllegalArgumentException taken(String name) {
+    return Settings.refused("member", name, "not yet in group " + group);
+  }
+
   /**
    * Puts a new member in an old one's place, in one change: there is never a moment with neither.
    * False where the old one has left already, or the new one's name is taken.
    */
-  boolean replace(Slot<M> old, M by, Consumer<Slot<M>> joined) {
-    String name = Settings.name("member", by.name());
+  boolean replace(Slot<M> old, M by, String name, Consumer<Slot<M>> joined) {
     Slot<M> slot = new Slot<>(ids.incrementAndGet(), by, name);
     if (names.putIfAbsent(name, slot) != null) {
       return false;
     }
-    leaving.add(old);
-    if (!old.leave()) {
+    if (!out(old)) {
       names.remove(name, slot);
       return false;
     }
@@ -95,16 +106,29 @@ final class Roster<M extends Member> {
   /** The slot, out of the choice from now on; null where the member is not in the group. */
   @Nullable Slot<M> leave(M member) {
     Slot<M> slot = snapshot().slotOf(member);
-    if (slot == null) {
-      return null;
-    }
-    leaving.add(slot);
-    if (!slot.leave()) {
-      return null;
+    return slot != null && leave(slot) ? slot : null;
+  }
+
+  /** False where it has left already. */
+  boolean leave(Slot<M> slot) {
+    if (!out(slot)) {
+      return false;
     }
     regroup(all -> all.stream().filter(s -> s != slot).toList());
     names.remove(slot.name, slot);
-    return slot;
+    return true;
+  }
+
+  /** True for the one who takes it out; from then on it is among those that leave. */
+  private boolean out(Slot<M> slot) {
+    leaving.add(slot); // before: none of its claims may be overlooked
+    if (slot.leave()) {
+      return true;
+    }
+    if (slot.isGone()) { // it was seen drained before it was added here once more
+      leaving.remove(slot);
+    }
+    return false;
   }
 
   /** Among those that left with claims still open. */

@@ -103,6 +103,10 @@ final class Slot<M extends Member> {
     return LEFT.compareAndSet(this, false, true);
   }
 
+  boolean isGone() {
+    return gone;
+  }
+
   /** True once, for who is to tell that it has left for good. */
   boolean go() {
     return GONE.compareAndSet(this, false, true);

@@ -43,6 +43,40 @@ class PenaltyTest {
   }
 
   @Nested
+  class HowMuch {
+    @Test
+    @DisplayName("HE-5 a weight without bound is avoided, and not the first choice")
+    void withoutBound() {
+      try (Bench b = new Bench(weight(Integer.MAX_VALUE), 2)) {
+        b.on(1);
+        b.on(0).failed(FailureKind.CONNECTION, null);
+        b.on(0);
+        assertThat(b.picks(20)).containsOnlyKeys("m1");
+      }
+    }
+
+    @Test
+    @DisplayName("HE-5 HE-12 penalty and slow start without bound add up to no less")
+    void both() {
+      HealthPolicy policy =
+          HealthPolicy.consecutiveFailures(1)
+              .restoredByProbe(ofSeconds(1))
+              .penalty(Integer.MAX_VALUE, ofSeconds(60))
+              .slowStart(Integer.MAX_VALUE, ofSeconds(60))
+              .build();
+      try (Bench b = new Bench(policy, 2)) {
+        b.m(0).answers(ProbeAnswer.ANSWERED);
+        b.on(1);
+        b.on(0).failed(FailureKind.CONNECTION, null);
+        b.pass(ofSeconds(3));
+        assertThat(b.status(0)).isEqualTo(MemberStatus.HEALTHY);
+        assertThat(b.health(0).penalty()).isPositive();
+        assertThat(b.picks(20)).containsOnlyKeys("m1");
+      }
+    }
+  }
+
+  @Nested
   class HowLong {
     @Test
     @DisplayName("BT-4 the penalty ends after its time")

@@ -8,12 +8,17 @@ import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import reactor.core.Disposable;
 import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Scheduler;
 import reactor.test.scheduler.VirtualTimeScheduler;
 
 class PolicyTest {
@@ -147,6 +152,40 @@ class PolicyTest {
     assertThat(engine).hasToString("HealthEngine[g{healthy=1, open=1}]");
     engine.close();
     assertThatThrownBy(() -> engine.group("h", policy)).isInstanceOf(IllegalStateException.class);
+  }
+
+  @Test
+  @DisplayName("HE-1 a group that is made as the engine closes is refused, and leaves no worker")
+  void madeAsItCloses() {
+    HealthPolicy policy = HealthPolicy.loadOnly().build();
+    List<Function<HealthEngine, Object>> groups =
+        List.of(e -> e.group("g", policy), e -> e.keyed("k", ofSeconds(1), 1));
+    for (Function<HealthEngine, Object> made : groups) {
+      VirtualTimeScheduler time = VirtualTimeScheduler.create();
+      List<Scheduler.Worker> workers = new ArrayList<>();
+      List<HealthEngine> engine = new ArrayList<>();
+      Scheduler closing =
+          new Scheduler() {
+            @Override
+            public Worker createWorker() {
+              engine.get(0).close();
+              workers.add(time.createWorker());
+              return workers.get(workers.size() - 1);
+            }
+
+            @Override
+            public Disposable schedule(Runnable task) {
+              return time.schedule(task);
+            }
+          };
+      engine.add(HealthEngine.builder().scheduler(closing).build());
+      assertThatThrownBy(() -> made.apply(engine.get(0))).isInstanceOf(IllegalStateException.class);
+      time.advanceTime();
+      assertThat(engine.get(0).groups()).isEmpty();
+      assertThat(engine.get(0).keyedGroups()).isEmpty();
+      assertThat(workers).isNotEmpty().allMatch(Disposable::isDisposed);
+      time.dispose();
+    }
   }
 
   @Test
