@@ -1,7 +1,6 @@
 package dev.timebound.grpc;
 
 import dev.timebound.deadline.Deadline;
-import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
@@ -9,7 +8,7 @@ import io.grpc.ClientCall;
 import io.grpc.MethodDescriptor;
 import org.jspecify.annotations.Nullable;
 import reactor.core.CoreSubscriber;
-import reactor.core.publisher.Operators;
+import reactor.core.publisher.Mono;
 import reactor.util.context.Context;
 
 /** What all subscriptions of one publisher share. */
@@ -19,12 +18,13 @@ record CallStarter<Q, R>(Channel channel, MethodDescriptor<Q, R> method, CallOpt
    * The setup of one subscription; null where its deadline has passed already: the subscriber has
    * been told then, and no call may be made.
    */
-  @Nullable CallSetup setup(CoreSubscriber<?> subscriber) {
+  @Nullable CallSetup setup(CoreSubscriber<? super R> subscriber) {
     Context context = subscriber.currentContext();
     Deadline deadline = Deadlines.current(context);
     String operation = method.getFullMethodName();
     if (deadline.isExpired()) {
-      Operators.error(subscriber, new DeadlineExceededException(operation, deadline));
+      // by the deadline itself: a retry without limit may hold the thread that its timer waits for
+      Mono.from(Deadlines.<R>of(deadline, operation).apply(Mono.never())).subscribe(subscriber);
       return null;
     }
     return CallSetup.of(operation, options, deadline, context);

@@ -9,7 +9,6 @@ import java.util.function.BiFunction;
 import java.util.function.Function;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
-import reactor.util.context.ContextView;
 
 /**
  * Keeps reactor-grpc's stubs, within the Context's deadline and with a cancel that reaches the
@@ -96,32 +95,30 @@ public final class GrpcDeadlines {
   private static <S extends AbstractStub<S>, R> Mono<R> one(
       S stub, BiFunction<S, BoundCalls, Mono<R>> call) {
     Objects.requireNonNull(stub, "stub");
-    return Mono.deferContextual(
-        context -> {
-          BoundCalls calls = calls(stub, context);
-          return call.apply(stub.withInterceptors(calls), calls)
-              .doOnCancel(calls::cancel)
-              .onErrorMap(calls::failure);
-        });
+    return Deadlines.defer(
+        stub.getClass().getSimpleName(),
+        deadline ->
+            Mono.deferContextual(
+                context -> {
+                  BoundCalls calls = new BoundCalls(context, deadline);
+                  return call.apply(stub.withInterceptors(calls), calls)
+                      .doOnCancel(calls::cancel)
+                      .onErrorMap(calls::failure);
+                }));
   }
 
   private static <S extends AbstractStub<S>, R> Flux<R> many(
       S stub, BiFunction<S, BoundCalls, Flux<R>> call) {
     Objects.requireNonNull(stub, "stub");
-    return Flux.deferContextual(
-        context -> {
-          BoundCalls calls = calls(stub, context);
-          return call.apply(stub.withInterceptors(calls), calls)
-              .doOnCancel(calls::cancel)
-              .onErrorMap(calls::failure);
-        });
-  }
-
-  private static BoundCalls calls(AbstractStub<?> stub, ContextView context) {
-    Deadline deadline = Deadlines.current(context);
-    if (deadline.isExpired()) {
-      throw new DeadlineExceededException(stub.getClass().getSimpleName(), deadline);
-    }
-    return new BoundCalls(context, deadline);
+    return Deadlines.deferMany(
+        stub.getClass().getSimpleName(),
+        deadline ->
+            Flux.deferContextual(
+                context -> {
+                  BoundCalls calls = new BoundCalls(context, deadline);
+                  return call.apply(stub.withInterceptors(calls), calls)
+                      .doOnCancel(calls::cancel)
+                      .onErrorMap(calls::failure);
+                }));
   }
 }

@@ -22,6 +22,8 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import reactor.core.publisher.Flux;
+import reactor.core.scheduler.Scheduler;
+import reactor.core.scheduler.Schedulers;
 import reactor.test.StepVerifier;
 import reactor.test.scheduler.VirtualTimeScheduler;
 
@@ -120,6 +122,29 @@ class GrpcCallsDeadlineTest {
             .verify(LONG);
       }
       assertThat(fake.calls).isEmpty();
+    }
+
+    @Test
+    @DisplayName("DL-4 ends a retry without limit that holds the only thread of its timer")
+    void retriedOnItsOwnThread() {
+      FakeChannel down = new FakeChannel();
+      down.newCallFails = new IllegalStateException("down");
+      Scheduler only = Schedulers.newSingle("only");
+      try {
+        for (Flux<byte[]> call : both(down, CallOptions.DEFAULT)) {
+          StepVerifier.create(
+                  call.retry()
+                      .subscribeOn(only)
+                      .transform(Deadlines.within(Duration.ofMillis(50), "read", only)))
+              .expectErrorMatches(
+                  e ->
+                      e instanceof DeadlineExceededException late
+                          && late.operation().equals("read"))
+              .verify(LONG);
+        }
+      } finally {
+        only.dispose();
+      }
     }
 
     @Test

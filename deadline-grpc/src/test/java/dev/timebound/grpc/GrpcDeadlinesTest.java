@@ -1,22 +1,18 @@
 package dev.timebound.grpc;
 
 import static dev.timebound.grpc.BridgeServer.REQUEST;
-import static dev.timebound.grpc.BridgeServer.STREAM;
 import static dev.timebound.grpc.BridgeServer.UNARY;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowable;
 
-import com.salesforce.reactorgrpc.stub.ClientCalls;
 import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.grpc.BridgeServer.Script;
 import dev.timebound.grpc.BridgeServer.Transport;
 import io.grpc.CallOptions;
-import io.grpc.Channel;
 import io.grpc.Metadata;
 import io.grpc.Status;
-import io.grpc.stub.AbstractStub;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -33,55 +29,16 @@ import reactor.core.publisher.Flux;
 import reactor.core.publisher.Hooks;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.Sinks;
+import reactor.core.scheduler.Scheduler;
+import reactor.core.scheduler.Schedulers;
+import reactor.test.StepVerifier;
 import reactor.util.context.ContextView;
 import reactor.util.retry.Retry;
 
 /** reactor-grpc's stub bare and bound, against a server behind a socket. */
 class GrpcDeadlinesTest {
   private static final Duration LONG = Duration.ofSeconds(20);
-
-  /** What reactor-grpc generates for a service, by hand. */
-  static final class TestStub extends AbstractStub<TestStub> {
-    TestStub(Channel channel) {
-      super(channel, CallOptions.DEFAULT);
-    }
-
-    private TestStub(Channel channel, CallOptions options) {
-      super(channel, options);
-    }
-
-    @Override
-    protected TestStub build(Channel channel, CallOptions options) {
-      return new TestStub(channel, options);
-    }
-
-    Mono<byte[]> unary(Mono<byte[]> request) {
-      return ClientCalls.oneToOne(
-          request,
-          (message, observer) ->
-              io.grpc.stub.ClientCalls.asyncUnaryCall(
-                  getChannel().newCall(UNARY, getCallOptions()), message, observer),
-          getCallOptions());
-    }
-
-    Flux<byte[]> stream(Mono<byte[]> request) {
-      return ClientCalls.oneToMany(
-          request,
-          (message, observer) ->
-              io.grpc.stub.ClientCalls.asyncServerStreamingCall(
-                  getChannel().newCall(STREAM, getCallOptions()), message, observer),
-          getCallOptions());
-    }
-
-    Mono<byte[]> collect(Flux<byte[]> requests) {
-      return ClientCalls.manyToOne(
-          requests,
-          observer ->
-              io.grpc.stub.ClientCalls.asyncClientStreamingCall(
-                  getChannel().newCall(BridgeServer.COLLECT, getCallOptions()), observer),
-          getCallOptions());
-    }
-  }
+  private static final byte[] LAST = {9};
 
   private final List<Throwable> dropped = new CopyOnWriteArrayList<>();
 
@@ -91,6 +48,13 @@ class GrpcDeadlinesTest {
 
   private static <T> Mono<T> under(Deadline deadline, Mono<T> call) {
     return call.contextWrite(context -> Deadlines.put(context, deadline));
+  }
+
+  /** All that were sent before it have come when it is answered. */
+  private static void lastAlone(BridgeServer.Reply reply) {
+    if (reply.request.length == LAST.length) {
+      reply.message(LAST).ok();
+    }
   }
 
   /** A later call on the connection has come and gone: a cancel would have come before it. */
@@ -200,7 +164,7 @@ class GrpcDeadlinesTest {
     @DisplayName("GR-2 bound: a cancel from another thread while it starts leaves nothing open")
     void whileItStarts() {
       Hooks.onErrorDropped(dropped::add);
-      try (var server = new BridgeServer(Transport.NETTY, Script.silent())) {
+      try (var server = new BridgeServer(Transport.NETTY, GrpcDeadlinesTest::lastAlone)) {
         TestStub stub = new TestStub(server.channel);
         for (int i = 0; i < 2_000; i++) {
           Sinks.One<byte[]> request = Sinks.one();
@@ -217,7 +181,7 @@ class GrpcDeadlinesTest {
             throw new AssertionError(e);
           }
         }
-        oneMoreCall(server, server.started.get());
+        GrpcCalls.unary(server.channel, UNARY, CallOptions.DEFAULT, LAST).block(LONG);
         server.assertNothingOpen();
       }
     }
@@ -309,6 +273,29 @@ class GrpcDeadlinesTest {
         assertThat(catchThrowable(() -> under(Deadline.after(LONG), call).block(LONG)))
             .isInstanceOf(io.grpc.StatusRuntimeException.class)
             .hasMessageContaining("mine");
+      }
+    }
+
+    @Test
+    @DisplayName("GR-2 bound: the deadline ends a retry that holds the only thread of its timer")
+    void retriedOnItsOwnThread() {
+      TestStub stub = new TestStub(new FakeChannel());
+      Scheduler only = Schedulers.newSingle("only");
+      try {
+        List<Flux<byte[]>> calls =
+            List.of(
+                GrpcDeadlines.<TestStub, byte[]>bind(stub, s -> Mono.error(new Exception())).flux(),
+                GrpcDeadlines.bindMany(stub, s -> Flux.error(new Exception())));
+        for (Flux<byte[]> call : calls) {
+          StepVerifier.create(
+                  call.retry()
+                      .subscribeOn(only)
+                      .transform(Deadlines.within(Duration.ofMillis(50), "read", only)))
+              .expectError(DeadlineExceededException.class)
+              .verify(LONG);
+        }
+      } finally {
+        only.dispose();
       }
     }
 
