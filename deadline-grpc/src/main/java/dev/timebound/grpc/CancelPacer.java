@@ -5,6 +5,8 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
+import reactor.core.Disposable;
+import reactor.core.Disposables;
 import reactor.core.scheduler.Scheduler;
 
 /**
@@ -21,6 +23,11 @@ final class CancelPacer {
 
   private final ArrayDeque<BooleanSupplier> waiting = new ArrayDeque<>();
   private boolean scheduled;
+  private boolean closed;
+  private Disposable timer = Disposables.disposed();
+
+  /** Told once nothing waits; no more comes then. */
+  private Runnable idle = () -> {};
 
   CancelPacer(int most, long intervalNanos, Scheduler scheduler) {
     this.most = most;
@@ -48,8 +55,34 @@ final class CancelPacer {
    * @param reset sends it; false where there was nothing to reset any more. Run on the Scheduler.
    */
   synchronized void later(BooleanSupplier reset) {
+    if (closed) {
+      return;
+    }
     waiting.add(reset);
     schedule();
+  }
+
+  /** Runs it once nothing waits any more: here, or on the Scheduler. Nothing is to come after. */
+  void whenIdle(Runnable then) {
+    synchronized (this) {
+      if (!waiting.isEmpty()) {
+        idle = then;
+        return;
+      }
+    }
+    then.run();
+  }
+
+  /** Its connection is cut, which ends what waits. */
+  void close() {
+    Runnable then;
+    synchronized (this) {
+      closed = true;
+      waiting.clear();
+      timer.dispose();
+      then = idle;
+    }
+    then.run();
   }
 
   synchronized int waiting() {
@@ -71,7 +104,7 @@ final class CancelPacer {
     long wait = first == null ? 0 : Math.max(0, first + interval - now());
     try {
       scheduled = true;
-      scheduler.schedule(this::run, wait, TimeUnit.NANOSECONDS);
+      timer = scheduler.schedule(this::run, wait, TimeUnit.NANOSECONDS);
     } catch (RejectedExecutionException disposed) {
       scheduled = false; // what is still open ends with its connection
     }
@@ -86,6 +119,11 @@ final class CancelPacer {
       next = next();
     }
     schedule();
+    Runnable then;
+    synchronized (this) {
+      then = waiting.isEmpty() ? idle : () -> {};
+    }
+    then.run();
   }
 
   private synchronized @Nullable BooleanSupplier next() {

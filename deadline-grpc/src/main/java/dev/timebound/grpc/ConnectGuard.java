@@ -39,7 +39,7 @@ final class ConnectGuard {
     }
 
     private ConnectivityState state() {
-      return member.channel().getState(false);
+      return member.state(false);
     }
 
     synchronized void look() {

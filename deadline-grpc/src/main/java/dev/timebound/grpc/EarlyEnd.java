@@ -10,18 +10,14 @@ import java.util.concurrent.atomic.AtomicInteger;
  * turn. The listener hears one signal at a time, and none after its close. (BT-21a)
  */
 final class EarlyEnd<R> extends ClientCall.Listener<R> {
-  private static final int IDLE = 0;
-
   /** A signal of the transport is being handed on. */
   private static final int BUSY = 1;
 
-  /** The same, and whoever does it tells of the end after it. */
-  private static final int BUSY_AND_ENDING = 2;
-
-  private static final int ENDED = 3;
+  /** Nothing more is handed on; where it came while busy, whoever is at it tells of the end. */
+  private static final int ENDED = 2;
 
   private final ClientCall.Listener<R> listener;
-  private final AtomicInteger state = new AtomicInteger(IDLE);
+  private final AtomicInteger state = new AtomicInteger();
   private volatile Status status = Status.CANCELLED;
 
   EarlyEnd(ClientCall.Listener<R> listener) {
@@ -31,21 +27,24 @@ final class EarlyEnd<R> extends ClientCall.Listener<R> {
   /** From any thread, at most once. */
   void end(Status how) {
     status = how;
-    if (state.compareAndSet(IDLE, ENDED)) {
+    if (end() == 0) {
       listener.onClose(how, new Metadata());
-    } else if (!state.compareAndSet(BUSY, BUSY_AND_ENDING) && state.compareAndSet(IDLE, ENDED)) {
-      listener.onClose(how, new Metadata()); // it became idle in between
     }
   }
 
+  /** In one step, however fast the messages come; what it was before. */
+  private int end() {
+    return state.getAndUpdate(before -> before | ENDED);
+  }
+
   private void hand(Runnable signal) {
-    if (!state.compareAndSet(IDLE, BUSY)) {
+    if (!state.compareAndSet(0, BUSY)) {
       return;
     }
     try {
       signal.run();
     } finally {
-      if (!state.compareAndSet(BUSY, IDLE) && state.compareAndSet(BUSY_AND_ENDING, ENDED)) {
+      if ((state.getAndUpdate(before -> before & ~BUSY) & ENDED) != 0) {
         listener.onClose(status, new Metadata());
       }
     }
@@ -68,7 +67,7 @@ final class EarlyEnd<R> extends ClientCall.Listener<R> {
 
   @Override
   public void onClose(Status how, Metadata trailers) {
-    if (state.getAndSet(ENDED) != ENDED) {
+    if (end() == 0) {
       listener.onClose(how, trailers);
     }
   }

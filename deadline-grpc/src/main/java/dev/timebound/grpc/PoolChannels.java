@@ -118,11 +118,23 @@ final class PoolChannels {
         null,
         () -> {
           member.channel().shutdown();
-          live.remove(member.name());
+          whenReset(member, () -> live.remove(member.name()));
         });
-    if (member.isUnconnected() && state(member) != ConnectivityState.READY) {
+    if (member.isUnconnected() && member.state(false) != ConnectivityState.READY) {
       // What waits there was never sent and never will be; it can be sent elsewhere.
       member.channel().shutdownNow();
+    }
+  }
+
+  /**
+   * Until its server has heard of every cancel its connection stands, and a close is to know it.
+   */
+  private static void whenReset(PooledChannel member, Runnable then) {
+    CancelPacer pacer = member.pacer();
+    if (pacer == null) {
+      then.run();
+    } else {
+      pacer.whenIdle(then);
     }
   }
 
@@ -149,6 +161,10 @@ final class PoolChannels {
     for (PooledChannel member : members) {
       drop(member);
       member.channel().shutdownNow();
+      CancelPacer pacer = member.pacer();
+      if (pacer != null) {
+        pacer.close();
+      }
     }
     atClose = members.stream().map(PooledChannel::channel).toList();
   }
@@ -168,7 +184,7 @@ final class PoolChannels {
     return Mono.fromSupplier(
         () -> {
           PooledChannel member = create();
-          member.channel().getState(true);
+          member.state(true);
           return member;
         });
   }
@@ -232,16 +248,12 @@ final class PoolChannels {
     Duration limit = settings.warmTimeout();
     return Mono.defer(
             () -> {
-              member.channel().getState(true);
+              member.state(true);
               return member.prepareProbe().then(member.probe());
             })
         .filter(answer -> answer != ProbeAnswer.ANSWERED)
         .map(answer -> Causes.text(member.probeFailure(), answer))
         .timeout(limit, Mono.just("no answer within " + limit), settings.scheduler())
         .onErrorResume(e -> Mono.just(Causes.text(e, "")));
-  }
-
-  private static ConnectivityState state(PooledChannel member) {
-    return member.channel().getState(false);
   }
 }

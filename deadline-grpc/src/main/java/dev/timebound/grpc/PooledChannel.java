@@ -8,6 +8,7 @@ import io.grpc.ClientCall;
 import io.grpc.ClientInterceptor;
 import io.grpc.ClientInterceptors;
 import io.grpc.ClientStreamTracer;
+import io.grpc.ConnectivityState;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
@@ -63,6 +64,19 @@ final class PooledChannel implements Member {
 
   ManagedChannel channel() {
     return channel;
+  }
+
+  /**
+   * How its connection stands; IDLE where the channel, one of another make, does not tell.
+   *
+   * @param connect whether it is to be made, where there is none
+   */
+  ConnectivityState state(boolean connect) {
+    try {
+      return channel.getState(connect);
+    } catch (UnsupportedOperationException e) {
+      return ConnectivityState.IDLE;
+    }
   }
 
   @Nullable CancelPacer pacer() {

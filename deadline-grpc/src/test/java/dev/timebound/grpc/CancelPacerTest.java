@@ -11,11 +11,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import reactor.core.scheduler.Scheduler;
+import reactor.core.scheduler.Schedulers;
 import reactor.test.scheduler.VirtualTimeScheduler;
 
 class CancelPacerTest {
@@ -73,6 +76,24 @@ class CancelPacerTest {
     }
 
     @Test
+    @DisplayName("BT-21a once its connection is cut nothing waits, now or later")
+    void cut() {
+      AtomicInteger idle = new AtomicInteger();
+      for (int i = 1; i <= 5; i++) {
+        cancel(i);
+      }
+      pacer.whenIdle(idle::incrementAndGet);
+      assertThat(idle).hasValue(0);
+      pacer.close();
+      assertThat(pacer.waiting()).isZero();
+      assertThat(idle).hasValue(1);
+      cancel(6);
+      assertThat(pacer.waiting()).isZero();
+      time.advanceTimeBy(Duration.ofMinutes(1));
+      assertThat(sent).containsExactly(1, 2, 3);
+    }
+
+    @Test
     @DisplayName("BT-21a no interval of that length has more, however they come")
     void anyInterval() {
       Random random = new Random(7);
@@ -126,6 +147,50 @@ class CancelPacerTest {
 
     @Test
     @DisplayName(
+        "BT-21a BT-6 a channel that leaves with resets to send is cut when the pool closes")
+    void leavesWithResets() {
+      PoolFixture pool =
+          new PoolFixture(
+              b ->
+                  b.fixedChannels(1)
+                      .refreshAfter(Duration.ofHours(1))
+                      .maxCancelsPerInterval(1, Duration.ofHours(3)));
+      pool.probes.answered();
+      List<TestCall> calls = List.of(pool.call().sent(), pool.call().sent(), pool.call().sent());
+      calls.forEach(TestCall::cancel);
+      assertThat(pool.pool.delayedCancels()).isEqualTo(2);
+      pool.pass(Duration.ofHours(2));
+      FakeChannel old = pool.fakes.get(0);
+      assertThat(old.shutdown).as("refreshed").isTrue();
+      assertThat(old.shutdownNow).isFalse();
+      assertThat(pool.pool.delayedCancels()).isEqualTo(2);
+      pool.close();
+      assertThat(old.shutdownNow).isTrue();
+      assertThat(pool.pool.delayedCancels()).isZero();
+    }
+
+    @Test
+    @DisplayName("BT-21a BT-6 a channel that leaves sends its resets, and is forgotten then")
+    void leavesAndResets() {
+      PoolFixture pool =
+          new PoolFixture(
+              b ->
+                  b.fixedChannels(1)
+                      .refreshAfter(Duration.ofHours(10))
+                      .maxCancelsPerInterval(1, Duration.ofHours(6)));
+      pool.probes.answered();
+      List<TestCall> calls = List.of(pool.call().sent(), pool.call().sent(), pool.call().sent());
+      calls.forEach(TestCall::cancel);
+      pool.pass(Duration.ofHours(11));
+      assertThat(pool.pool.delayedCancels()).isEqualTo(1);
+      pool.pass(Duration.ofHours(2));
+      assertThat(calls).allMatch(call -> call.transport().cancelled);
+      pool.close();
+      assertThat(pool.fakes.get(0).shutdownNow).as("it had gone by itself").isFalse();
+    }
+
+    @Test
+    @DisplayName(
         "BT-21a a call that never went out, or has ended, needs no reset and takes no place")
     void noReset() {
       TestCall unsent = fixture.call();
@@ -145,6 +210,61 @@ class CancelPacerTest {
       fixture.pass(Duration.ofSeconds(10));
       assertThat(waits.transport().cancelled).as("the server was faster").isFalse();
       assertThat(last.transport().cancelled).as("so the place was free").isTrue();
+    }
+  }
+
+  @Test
+  @DisplayName("BT-21a an end that comes while a message is handed on is told after it, once")
+  void endsAmongMessages() {
+    List<String> told = new ArrayList<>();
+    List<Runnable> meanwhile = new ArrayList<>();
+    EarlyEnd<Integer> end =
+        new EarlyEnd<>(
+            new ClientCall.Listener<>() {
+              @Override
+              public void onMessage(Integer message) {
+                meanwhile.forEach(Runnable::run);
+                told.add("message " + message);
+              }
+
+              @Override
+              public void onClose(Status status, Metadata trailers) {
+                told.add("closed " + status.getCode());
+              }
+            });
+    end.onMessage(1);
+    meanwhile.add(() -> end.end(Status.CANCELLED));
+    end.onMessage(2);
+    end.onMessage(3);
+    end.onClose(Status.OK, new Metadata());
+    assertThat(told).containsExactly("message 1", "message 2", "closed CANCELLED");
+  }
+
+  @Test
+  @DisplayName("BT-21a what waits for its turn when the pool is closed holds no timer")
+  void closedPool() {
+    ScheduledThreadPoolExecutor timers = new ScheduledThreadPoolExecutor(1);
+    timers.setRemoveOnCancelPolicy(true);
+    Scheduler scheduler = Schedulers.fromExecutorService(timers);
+    try {
+      PoolFixture fixture =
+          new PoolFixture(
+              b ->
+                  b.fixedChannels(2)
+                      .maxCancelsPerInterval(1, Duration.ofDays(1))
+                      .scheduler(scheduler));
+      List<TestCall> calls = new ArrayList<>();
+      for (int i = 0; i < 6; i++) {
+        calls.add(fixture.call().sent());
+      }
+      calls.forEach(TestCall::cancel);
+      assertThat(fixture.pool.delayedCancels()).isEqualTo(4);
+      fixture.close();
+      BridgeServer.await("no timer", () -> timers.getQueue().isEmpty());
+      assertThat(calls).allSatisfy(call -> assertThat(call.closes).isEqualTo(1));
+    } finally {
+      scheduler.dispose();
+      timers.shutdownNow();
     }
   }
 

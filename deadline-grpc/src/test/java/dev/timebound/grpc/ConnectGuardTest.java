@@ -15,6 +15,7 @@ import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import reactor.core.publisher.Mono;
 import reactor.core.publisher.Sinks;
 
 /** Channels that do not get connected, in virtual time over fake channels. */
@@ -79,6 +80,19 @@ class ConnectGuardTest {
     assertThat(waits.ended().getCode()).isEqualTo(Status.Code.UNAVAILABLE);
     fixture.pass(Duration.ofMinutes(20));
     assertThat(fixture.fakes).hasSize(4);
+  }
+
+  @Test
+  @DisplayName("BT-44 a channel of another make, which tells no state, is used all the same")
+  void tellsNothing() {
+    use(
+        new PoolFixture(
+            b -> b.fixedChannels(2).warming(true).refreshAfter(Duration.ofMinutes(1)),
+            fake -> fake.tellsNoState = true));
+    fixture.probes.answer = Mono.just("alive");
+    fixture.pass(Duration.ofMinutes(2));
+    assertThat(fixture.fakes).as("refreshed").hasSizeGreaterThan(3);
+    assertThat(fixture.call().channel()).isPositive();
   }
 
   @Test

@@ -31,6 +31,9 @@ final class FakeChannel extends ManagedChannel {
   volatile boolean shutdown;
   volatile boolean shutdownNow;
 
+  /** As a channel that has only what it must. */
+  volatile boolean tellsNoState;
+
   private volatile ConnectivityState state = ConnectivityState.READY;
   private volatile @Nullable Runnable onStateChanged;
 
@@ -67,11 +70,17 @@ final class FakeChannel extends ManagedChannel {
 
   @Override
   public ConnectivityState getState(boolean requestConnection) {
+    if (tellsNoState) {
+      return super.getState(requestConnection);
+    }
     return shutdown ? ConnectivityState.SHUTDOWN : state;
   }
 
   @Override
   public void notifyWhenStateChanged(ConnectivityState source, Runnable callback) {
+    if (tellsNoState) {
+      super.notifyWhenStateChanged(source, callback);
+    }
     if (getState(false) == source) {
       onStateChanged = callback;
     } else {

@@ -29,17 +29,22 @@ final class PoolFixture implements AutoCloseable {
   final Probes probes = new Probes();
 
   /** Before the pool has it. */
-  volatile Consumer<FakeChannel> onMade = fake -> {};
+  volatile Consumer<FakeChannel> onMade;
 
   final ChannelPool pool;
 
   PoolFixture(UnaryOperator<ChannelPoolBuilder> settings) {
+    this(settings, fake -> {});
+  }
+
+  PoolFixture(UnaryOperator<ChannelPoolBuilder> settings, Consumer<FakeChannel> onMade) {
+    this.onMade = onMade;
     ChannelPoolBuilder builder =
         ChannelPool.builder(
                 watch -> {
                   watches.add(watch);
                   FakeChannel fake = new FakeChannel();
-                  onMade.accept(fake);
+                  this.onMade.accept(fake);
                   fakes.add(fake);
                   return fake;
                 },
