@@ -11,6 +11,23 @@ final class BudgetMeters {
   static void register(MeterRegistry registry, String name, RetryBudget budget) {
     count(registry, name, "granted", budget, RetryBudget::granted);
     count(registry, name, "refused", budget, RetryBudget::refused);
+    hedges(registry, name, "sent", "Second calls made", budget, RetryBudget::hedges);
+    hedges(
+        registry, name, "won", "Second calls that answered first", budget, RetryBudget::hedgesWon);
+    hedges(registry, name, "lost", "Second calls made in vain", budget, RetryBudget::hedgesLost);
+  }
+
+  private static void hedges(
+      MeterRegistry registry,
+      String name,
+      String what,
+      String description,
+      RetryBudget budget,
+      ToDoubleFunction<RetryBudget> counted) {
+    FunctionCounter.builder("timebound.hedges." + what, budget, counted)
+        .description(description)
+        .tag("name", name)
+        .register(registry);
   }
 
   private static void count(

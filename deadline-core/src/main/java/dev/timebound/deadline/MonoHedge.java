@@ -58,6 +58,10 @@ final class MonoHedge<T> extends MonoOperator<T, T> {
 
     private static final int ENDED = 4;
     private static final int CANCELLED = 8;
+
+    /** The second call was made. */
+    private static final int HEDGED = 16;
+
     private static final VarHandle STATE;
     private static final VarHandle RUNNING;
 
@@ -135,7 +139,8 @@ final class MonoHedge<T> extends MonoOperator<T, T> {
       if (left <= 0 || left < settings.least || !settings.budget.tryTake()) {
         return;
       }
-      if (RUNNING.compareAndSet(this, 1, 2) && !isEnded()) {
+      if (RUNNING.compareAndSet(this, 1, 2) && (set(HEDGED) & ENDED) == 0) {
+        settings.budget.hedged();
         deadline.charge(operation() + " before its hedge", settings.after);
         subscribeSecond();
       }
@@ -152,9 +157,13 @@ final class MonoHedge<T> extends MonoOperator<T, T> {
     }
 
     void answered(Call<T> by, @Nullable T value) {
-      if ((set(ENDED) & ENDED) != 0) {
+      int before = set(ENDED);
+      if ((before & ENDED) != 0) {
         Operators.onDiscard(value, actual.currentContext());
         return;
+      }
+      if ((before & HEDGED) != 0) {
+        settings.budget.hedgeEnded(by == second);
       }
       timer.dispose();
       (by == first ? second : first).cancel();
@@ -167,7 +176,7 @@ final class MonoHedge<T> extends MonoOperator<T, T> {
     void failed(Throwable error) {
       if (isEnded()) {
         dropped(error);
-      } else if ((int) RUNNING.getAndAdd(this, -1) == 1) {
+      } else if (wasLast()) {
         if ((set(ENDED) & ENDED) == 0) {
           timer.dispose();
           actual.onError(error);
@@ -175,6 +184,14 @@ final class MonoHedge<T> extends MonoOperator<T, T> {
           dropped(error);
         }
       }
+    }
+
+    private boolean wasLast() {
+      int before;
+      do {
+        before = running;
+      } while (!RUNNING.compareAndSet(this, before, before - 1));
+      return before == 1;
     }
 
     boolean isRequested() {
@@ -220,8 +237,13 @@ final class MonoHedge<T> extends MonoOperator<T, T> {
       return (state & ENDED) != 0;
     }
 
+    /** What it was before. */
     private int set(int flags) {
-      return (int) STATE.getAndBitwiseOr(this, flags);
+      int before;
+      do {
+        before = state;
+      } while (!STATE.compareAndSet(this, before, before | flags));
+      return before;
     }
 
     @Override

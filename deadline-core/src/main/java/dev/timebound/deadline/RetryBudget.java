@@ -67,6 +67,9 @@ public final class RetryBudget {
 
   private final LongAdder granted = new LongAdder();
   private final LongAdder refused = new LongAdder();
+  private final LongAdder hedges = new LongAdder();
+  private final LongAdder hedgesWon = new LongAdder();
+  private final LongAdder hedgesLost = new LongAdder();
 
   /** What the requests have earned and nobody has taken yet. */
   private volatile long earned;
@@ -120,6 +123,33 @@ public final class RetryBudget {
   /** Calls that were refused so far; each a retry or a hedge that was not made. */
   public long refused() {
     return refused.sum();
+  }
+
+  /**
+   * Second calls that {@link Deadlines#hedge} made so far. Of these some have {@linkplain
+   * #hedgesWon() won}, some {@linkplain #hedgesLost() lost}; the rest run, or nobody answered.
+   */
+  public long hedges() {
+    return hedges.sum();
+  }
+
+  /** Hedges so far whose second call was the first to answer. */
+  public long hedgesWon() {
+    return hedgesWon.sum();
+  }
+
+  /** Hedges so far whose first call answered all the same: the second was made in vain. */
+  public long hedgesLost() {
+    return hedgesLost.sum();
+  }
+
+  /** A second call is made. */
+  void hedged() {
+    hedges.increment();
+  }
+
+  void hedgeEnded(boolean won) {
+    (won ? hedgesWon : hedgesLost).increment();
   }
 
   private boolean takeEarned() {
@@ -208,7 +238,9 @@ public final class RetryBudget {
 
     /**
      * Counts what is granted and refused as {@code timebound.retry.budget}, tagged with this name
-     * and the outcome. Not counted by default. Two budgets need two names.
+     * and the outcome, and the hedges as {@code timebound.hedges.sent}, {@code
+     * timebound.hedges.won} and {@code timebound.hedges.lost}, tagged with this name. Not counted
+     * by default. Two budgets need two names.
      */
     public Builder meters(MeterRegistry registry, String name) {
       this.registry = Objects.requireNonNull(registry, "registry");

@@ -16,11 +16,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import reactor.core.CoreSubscriber;
 import reactor.core.Disposable;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.MonoSink;
-import reactor.core.publisher.Operators;
 import reactor.core.scheduler.Scheduler;
 import reactor.util.context.Context;
 
@@ -67,60 +65,6 @@ class HedgeRaceTest {
         round.accept(race, new Round());
       }
     }
-  }
-
-  @Test
-  @DisplayName("DL-11 two answers that race: one is told, once")
-  void answers() {
-    ManualScheduler clock = new ManualScheduler();
-    Deadline deadline = Deadline.after(AFTER.multipliedBy(9), clock);
-    List<CoreSubscriber<? super String>> calls = new ArrayList<>();
-    List<Recorder<String>> recorders = new ArrayList<>();
-    RetryBudget budget = RetryBudget.builder().perSecond(ROUNDS).scheduler(clock).build();
-    Mono<String> hedged =
-        new Mono<String>() { // nothing between the answers and their race
-          @Override
-          public void subscribe(CoreSubscriber<? super String> actual) {
-            calls.add(actual);
-            actual.onSubscribe(Operators.emptySubscription());
-          }
-        }.transform(Deadlines.hedge(AFTER, budget));
-    for (int i = 0; i < ROUNDS; i++) {
-      Recorder<String> recorder = new Recorder<>(1, Deadlines.put(Context.empty(), deadline));
-      recorders.add(recorder);
-      hedged.subscribe(recorder);
-    }
-    clock.pass(AFTER);
-    clock.fire();
-    assertThat(calls).hasSize(2 * ROUNDS);
-    try (Race race = new Race(7)) {
-      race.lockstep(
-          ROUNDS,
-          i -> {},
-          i -> calls.get(i).onNext("first"),
-          i -> calls.get(ROUNDS + i).onNext("second"));
-    }
-    assertThat(recorders)
-        .allSatisfy(
-            recorder -> {
-              assertThat(recorder.faults).isEmpty();
-              assertThat(recorder.items).hasSize(1);
-              assertThat(recorder.ends).containsExactly("complete");
-            });
-  }
-
-  @Test
-  @DisplayName("DL-11 two errors that race: one is told, once")
-  void errors() {
-    race(
-        (race, round) -> {
-          round.clock.fire();
-          round.together(
-              race,
-              () -> round.calls.get(0).error(new IOException()),
-              () -> round.calls.get(1).error(new IOException()));
-          assertThat(round.recorder.ends).singleElement().isInstanceOf(IOException.class);
-        });
   }
 
   @Test

@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.BrokenBarrierException;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.CyclicBarrier;
@@ -17,6 +19,8 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import reactor.core.Disposable;
+import reactor.core.publisher.Mono;
+import reactor.core.publisher.MonoSink;
 import reactor.core.scheduler.Scheduler;
 import reactor.test.scheduler.VirtualTimeScheduler;
 
@@ -222,6 +226,44 @@ class RetryBudgetTest {
     }
     assertThat(counted(registry, "granted")).isEqualTo(2);
     assertThat(counted(registry, "refused")).isEqualTo(3);
+  }
+
+  @Test
+  @DisplayName("DL-11 hedges sent, won and lost are counted, by the budget's name")
+  void hedges() {
+    SimpleMeterRegistry registry = new SimpleMeterRegistry();
+    RetryBudget budget = RetryBudget.builder().meters(registry, "orders").build();
+    ManualScheduler timers = new ManualScheduler();
+    List<MonoSink<String>> calls = new ArrayList<>();
+    Mono<String> hedged =
+        Mono.<String>create(calls::add)
+            .transform(Deadlines.hedge(Duration.ofMillis(50), budget))
+            .contextWrite(c -> Deadlines.put(c, Deadline.after(Duration.ofHours(1), timers)));
+    for (List<Integer> answering :
+        List.of(List.of(1), List.of(0), List.of(0), List.<Integer>of(), List.of(-1, 0))) {
+      calls.clear();
+      Recorder<String> recorder = new Recorder<>();
+      hedged.subscribe(recorder);
+      timers.pass(Duration.ofMillis(50));
+      timers.fire();
+      for (int call : answering) {
+        if (call < 0) {
+          calls.get(1).error(new IllegalStateException());
+        } else {
+          calls.get(call).success("x");
+        }
+      }
+      recorder.subscription().cancel();
+    }
+    hedged.subscribe();
+    calls.get(calls.size() - 1).success("in time");
+    assertThat(hedges(registry, "sent")).isEqualTo(5).isEqualTo(budget.hedges());
+    assertThat(hedges(registry, "won")).isEqualTo(1).isEqualTo(budget.hedgesWon());
+    assertThat(hedges(registry, "lost")).isEqualTo(3).isEqualTo(budget.hedgesLost());
+  }
+
+  private static double hedges(SimpleMeterRegistry registry, String what) {
+    return registry.get("timebound.hedges." + what).tag("name", "orders").functionCounter().count();
   }
 
   private static double counted(SimpleMeterRegistry registry, String outcome) {

@@ -2,7 +2,9 @@ package dev.timebound.health;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.reflect.Constructor;
 import java.util.Map;
+import java.util.concurrent.Callable;
 import net.bytebuddy.jar.asm.ClassReader;
 import net.bytebuddy.jar.asm.ClassVisitor;
 import net.bytebuddy.jar.asm.ClassWriter;
@@ -15,16 +17,16 @@ import net.bytebuddy.jar.asm.Type;
  * two threads stand between a check and what follows it, each time and on any machine, and nothing
  * of it is in the classes that users run.
  */
-final class Interleaved extends ClassLoader {
+public final class Interleaved extends ClassLoader {
   /** A field, in a method of its own class. */
-  record Read(String method, String field) {}
+  public record Read(String method, String field) {}
 
   private final Map<String, Read> reads;
 
   /**
    * @param reads by the name of the class
    */
-  Interleaved(Map<String, Read> reads) {
+  public Interleaved(Map<String, Read> reads) {
     super(Interleaved.class.getClassLoader());
     this.reads = reads;
   }
@@ -38,6 +40,13 @@ final class Interleaved extends ClassLoader {
       Class<?> known = findLoadedClass(name);
       return known != null ? known : define(name);
     }
+  }
+
+  /** Runs the scene, whose classes are those of this loader. */
+  public Object play(Class<? extends Callable<?>> scene) throws Exception {
+    Constructor<?> constructor = loadClass(scene.getName()).getDeclaredConstructor();
+    constructor.setAccessible(true);
+    return ((Callable<?>) constructor.newInstance()).call();
   }
 
   private Class<?> define(String name) throws ClassNotFoundException {

@@ -3,7 +3,6 @@ package dev.timebound.health;
 import static java.util.Objects.requireNonNull;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.lang.reflect.Constructor;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -16,18 +15,11 @@ import org.junit.jupiter.api.Test;
 /** Two threads that have both looked before either acts: no luck is needed, and none helps. */
 @DisplayName("HE-12a two who looked at the same moment")
 class InterleavingTest {
-  private static final ClassLoader INTERLEAVED =
+  private static final Interleaved INTERLEAVED =
       new Interleaved(
           Map.of(
               Slot.class.getName(), new Interleaved.Read("takeTrial", "trial"),
               OpenClaim.class.getName(), new Interleaved.Read("ends", "ended")));
-
-  /** Runs the scene, whose classes are those of the loader, and gives how many won. */
-  private static Object play(Class<? extends Callable<Integer>> scene) throws Exception {
-    Constructor<?> constructor = INTERLEAVED.loadClass(scene.getName()).getDeclaredConstructor();
-    constructor.setAccessible(true);
-    return ((Callable<?>) constructor.newInstance()).call();
-  }
 
   static final class Trial implements Callable<Integer> {
     @Override
@@ -68,12 +60,12 @@ class InterleavingTest {
   @Test
   @DisplayName("HE-12a both see the trial free, one gets it")
   void oneTrial() throws Exception {
-    assertThat(play(Trial.class)).isEqualTo(1);
+    assertThat(INTERLEAVED.play(Trial.class)).isEqualTo(1);
   }
 
   @Test
   @DisplayName("HE-12a both see the claim open, one ends it")
   void oneEnd() throws Exception {
-    assertThat(play(End.class)).isEqualTo(1);
+    assertThat(INTERLEAVED.play(End.class)).isEqualTo(1);
   }
 }

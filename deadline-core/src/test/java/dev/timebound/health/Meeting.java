@@ -8,13 +8,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 
 /** Where two threads wait for each other, once each. Whoever is not of a {@link #race} walks by. */
-final class Meeting {
+public final class Meeting {
   private static final ThreadLocal<CyclicBarrier> EXPECTED = new ThreadLocal<>();
 
   private Meeting() {}
 
   /** Called by the classes that {@link Interleaved} made. */
-  static void meet() {
+  public static void meet() {
     CyclicBarrier barrier = EXPECTED.get();
     if (barrier == null) {
       return;
@@ -32,7 +32,7 @@ final class Meeting {
    *
    * @return how many gave true
    */
-  static int race(Callable<Boolean> one, Callable<Boolean> two) throws Exception {
+  public static int race(Callable<Boolean> one, Callable<Boolean> two) throws Exception {
     CyclicBarrier barrier = new CyclicBarrier(2);
     FutureTask<Boolean> first = start(barrier, one);
     FutureTask<Boolean> second = start(barrier, two);
