@@ -1,6 +1,5 @@
 package dev.timebound.health;
 
-import static dev.timebound.health.FailureKind.CONNECTION;
 import static dev.timebound.health.ProbeAnswer.ANSWERED;
 import static java.time.Duration.ofMillis;
 import static java.time.Duration.ofMinutes;
@@ -17,74 +16,12 @@ import reactor.core.publisher.Mono;
 import reactor.core.publisher.Sinks;
 
 class ReplacementTest {
-
-  private static HealthPolicy.Builder restored() {
-    return HealthPolicy.consecutiveFailures(1)
-        .restoredByProbe(ofSeconds(1))
-        .probeInterval(ofMillis(250), ofMillis(250))
-        .replaceRepeatOffenders(3, ofMinutes(5), 2, ofMinutes(1));
-  }
-
-  /** Members that answer probes, of which m0 may be replaced by "n0", and so on. */
-  private static final class Pool implements AutoCloseable {
-    final Bench b;
-    final List<FakeMember> made = new ArrayList<>();
-    boolean freshAnswer = true;
-
-    Pool(int size) {
-      this(size, restored().build());
-    }
-
-    Pool(int size, HealthPolicy policy) {
-      b = new Bench(policy, size);
-      b.members.forEach(
-          m -> {
-            m.answers(ANSWERED);
-            m.replacement = () -> Mono.fromSupplier(() -> fresh("n" + m.name().substring(1)));
-          });
-    }
-
-    FakeMember fresh(String name) {
-      FakeMember fresh = FakeMember.named(name);
-      if (freshAnswer) {
-        fresh.answers(ANSWERED);
-      }
-      made.add(fresh);
-      return fresh;
-    }
-
-    /** Out, and back after a second at most. */
-    void out(int i, int times) {
-      for (int n = 0; n < times; n++) {
-        b.on(i).failed(CONNECTION, null);
-        b.pass(ofSeconds(1));
-      }
-    }
-
-    List<String> names() {
-      return b.group.members().stream().map(MemberHealth::name).toList();
-    }
-
-    List<HealthReason> told(String member) {
-      return b.events.stream()
-          .filter(e -> e.member().equals(member) && e.from() == e.to())
-          .map(HealthEvent::reason)
-          .toList();
-    }
-
-    @Override
-    public void close() {
-      b.close();
-      assertThat(made).allSatisfy(m -> assertThat(m.running).as("probes of " + m).isZero());
-    }
-  }
-
   @Nested
   class Who {
     @Test
     @DisplayName("HE-7 BT-18 one that went out three times in five minutes is replaced, in place")
     void thrice() {
-      try (Pool p = new Pool(4)) {
+      try (OffenderPool p = new OffenderPool(4)) {
         p.out(1, 2);
         assertThat(p.made).isEmpty();
         p.out(1, 1);
@@ -101,7 +38,7 @@ class ReplacementTest {
     @Test
     @DisplayName("HE-7 BT-18 three times in more than five minutes is not often enough")
     void tooLong() {
-      try (Pool p = new Pool(4)) {
+      try (OffenderPool p = new OffenderPool(4)) {
         p.out(1, 2);
         p.b.pass(ofMinutes(5));
         p.out(1, 2);
@@ -114,7 +51,7 @@ class ReplacementTest {
     @Test
     @DisplayName("HE-7 BT-18 one that does not stand out from its group is not replaced")
     void median() {
-      try (Pool p = new Pool(4)) {
+      try (OffenderPool p = new OffenderPool(4)) {
         // 3, 2, 1, 1: the median is 1.5, and 3 is not more than twice that
         p.out(1, 2);
         p.out(2, 1);
@@ -129,8 +66,8 @@ class ReplacementTest {
     @Test
     @DisplayName("HE-7 of a group of two the other's count is the measure; one alone never is")
     void small() {
-      try (Pool two = new Pool(2);
-          Pool one = new Pool(1)) {
+      try (OffenderPool two = new OffenderPool(2);
+          OffenderPool one = new OffenderPool(1)) {
         two.out(1, 1);
         two.out(0, 3);
         assertThat(two.names()).containsExactly("n0", "m1");
@@ -154,7 +91,7 @@ class ReplacementTest {
           HealthPolicy.consecutiveFailures(1)
               .restoredByProbe(ofSeconds(1))
               .probeInterval(ofMillis(250), ofMillis(250));
-      try (Pool p = new Pool(4, b.build())) {
+      try (OffenderPool p = new OffenderPool(4, b.build())) {
         p.out(1, 9);
         assertThat(p.made).isEmpty();
         assertThat(p.names()).contains("m1");
@@ -167,7 +104,7 @@ class ReplacementTest {
     @Test
     @DisplayName("HE-7 BT-18 the old one stays until the new one has answered a probe")
     void first() {
-      try (Pool p = new Pool(4)) {
+      try (OffenderPool p = new OffenderPool(4)) {
         p.freshAnswer = false;
         p.out(1, 3);
         assertThat(p.names()).containsExactly("m0", "m1", "m2", "m3");
@@ -183,7 +120,7 @@ class ReplacementTest {
     @Test
     @DisplayName("HE-7 the new one's probe is prepared as any")
     void prepared() {
-      try (Pool p = new Pool(4)) {
+      try (OffenderPool p = new OffenderPool(4)) {
         Sinks.Empty<Void> credentials = Sinks.empty();
         p.b.m(1).replacement =
             () -> {
@@ -202,7 +139,7 @@ class ReplacementTest {
     @DisplayName(
         "HE-7 BT-18 one that never answers does not join: the old one stays, and is told of")
     void never() {
-      try (Pool p = new Pool(4)) {
+      try (OffenderPool p = new OffenderPool(4)) {
         p.freshAnswer = false;
         p.out(1, 3);
         p.b.pass(ofSeconds(10));
@@ -224,7 +161,7 @@ class ReplacementTest {
     @Test
     @DisplayName("HE-7 BT-18 one that cannot be made: the old one stays")
     void fails() {
-      try (Pool p = new Pool(4)) {
+      try (OffenderPool p = new OffenderPool(4)) {
         p.b.m(1).replacement = () -> Mono.error(new IllegalStateException("no address"));
         p.out(1, 3);
         assertThat(p.names()).containsExactly("m0", "m1", "m2", "m3");
@@ -236,7 +173,7 @@ class ReplacementTest {
     @Test
     @DisplayName("HE-7 a making that never ends is cancelled at the limit")
     void hangs() {
-      try (Pool p = new Pool(4)) {
+      try (OffenderPool p = new OffenderPool(4)) {
         List<String> cancelled = new ArrayList<>();
         p.b.m(1).replacement = () -> Mono.<FakeMember>never().doOnCancel(() -> cancelled.add("m1"));
         p.out(1, 3);
@@ -249,7 +186,7 @@ class ReplacementTest {
     @Test
     @DisplayName("HE-7 a member of the group is no replacement, and is not discarded")
     void known() {
-      try (Pool p = new Pool(4)) {
+      try (OffenderPool p = new OffenderPool(4)) {
         p.b.m(1).replacement = () -> Mono.just(p.b.m(2));
         p.out(1, 3);
         assertThat(p.names()).containsExactly("m0", "m1", "m2", "m3");
@@ -261,148 +198,11 @@ class ReplacementTest {
     @Test
     @DisplayName("HE-7 a name that is taken is refused, the new one is discarded")
     void nameTaken() {
-      try (Pool p = new Pool(4)) {
+      try (OffenderPool p = new OffenderPool(4)) {
         p.b.m(1).replacement = () -> Mono.fromSupplier(() -> p.fresh("m2"));
         p.out(1, 3);
         assertThat(p.names()).containsExactly("m0", "m1", "m2", "m3");
         assertThat(p.made.get(0).discarded).isEqualTo(1);
-      }
-    }
-  }
-
-  @Nested
-  class Rate {
-    @Test
-    @DisplayName("HE-7 BT-18 one replacement a minute; the next offender waits, and that is told")
-    void minute() {
-      try (Pool p = new Pool(6)) {
-        p.out(1, 3);
-        assertThat(p.names()).contains("n1");
-        p.out(2, 3);
-        assertThat(p.made).hasSize(1);
-        assertThat(p.told("m2")).containsExactly(HealthReason.RATE_LIMITED);
-        assertThat(p.b.status(2)).isEqualTo(MemberStatus.HEALTHY);
-        p.b.pass(ofSeconds(54));
-        assertThat(p.made).hasSize(1);
-        p.b.pass(ofSeconds(3));
-        assertThat(p.names()).contains("n1", "n2");
-      }
-    }
-
-    @Test
-    @DisplayName("HE-7 one at a time")
-    void oneAtATime() {
-      try (Pool p = new Pool(6, restored().replacementLimit(ofMinutes(5)).build())) {
-        p.freshAnswer = false;
-        p.out(1, 3);
-        p.b.pass(ofMinutes(2));
-        p.out(2, 3);
-        assertThat(p.made).hasSize(1);
-        assertThat(p.told("m2")).containsExactly(HealthReason.RATE_LIMITED);
-      }
-    }
-
-    @Test
-    @DisplayName("HE-7 one that has no replacement spends no permission")
-    void none() {
-      try (Pool p = new Pool(6)) {
-        p.b.m(1).replacement = Mono::empty;
-        p.out(1, 3);
-        assertThat(p.told("m1"))
-            .containsExactly(HealthReason.REPEAT_OFFENDER, HealthReason.NOT_REPLACED);
-        p.out(2, 3);
-        assertThat(p.names()).contains("m1", "n2");
-      }
-    }
-
-    @Test
-    @DisplayName("HE-10 no timer runs once nobody is due any more")
-    void idle() {
-      try (Pool p = new Pool(6)) {
-        p.out(1, 3);
-        p.out(2, 3);
-        p.b.pass(ofMinutes(6));
-        assertThat(p.made).hasSize(2);
-        long before = p.b.time.getScheduledTaskCount();
-        p.b.pass(ofMinutes(30));
-        assertThat(p.b.time.getScheduledTaskCount()).isEqualTo(before);
-      }
-    }
-  }
-
-  @Nested
-  class Leaving {
-    @Test
-    @DisplayName(
-        "BT-19 one that leaves while its replacement is prepared is not the one in progress")
-    void leaves() {
-      try (Pool p = new Pool(6)) {
-        p.freshAnswer = false;
-        p.out(1, 3);
-        FakeMember unwanted = p.made.get(0);
-        p.b.group.remove(p.b.m(1));
-        assertThat(unwanted.discarded).isEqualTo(1);
-        assertThat(unwanted.running).as("its probe is cancelled").isZero();
-        p.freshAnswer = true;
-        p.out(2, 3);
-        assertThat(p.names()).containsExactly("m0", "n2", "m3", "m4", "m5");
-        assertThat(p.b.m(1).replacedBy).isNull();
-      }
-    }
-
-    @Test
-    @DisplayName("BT-19 one made after its old one has left is discarded")
-    void madeTooLate() {
-      try (Pool p = new Pool(4)) {
-        FakeMember late = FakeMember.named("late");
-        // such a source gives what it has made though it was cancelled
-        p.b.m(1).replacement =
-            () ->
-                Mono.from(
-                    s -> {
-                      s.onSubscribe(reactor.core.publisher.Operators.emptySubscription());
-                      made =
-                          () -> {
-                            s.onNext(late);
-                            s.onComplete();
-                          };
-                    });
-        p.out(1, 3);
-        p.b.group.remove(p.b.m(1));
-        made.run();
-        assertThat(late.discarded).isEqualTo(1);
-        assertThat(p.names()).containsExactly("m0", "m2", "m3");
-      }
-    }
-
-    private Runnable made = () -> {};
-
-    @Test
-    @DisplayName("HE-7 the old one's open requests run on, and it hears when the last has ended")
-    void drains() {
-      try (Pool p = new Pool(4)) {
-        // without a fail handle a quarantine leaves it
-        Claim<FakeMember> open = p.b.kept(p.b.group.inOrder(List.of(p.b.m(1)), null).next());
-        p.out(1, 3);
-        assertThat(p.b.m(1).replacedBy).isNotNull();
-        assertThat(p.b.m(1).ended).isFalse();
-        assertThat(open.isEnded()).isFalse();
-        assertThat(p.b.group.openClaims()).as("counted on").isEqualTo(1);
-        open.succeeded();
-        assertThat(p.b.m(1).ended).isTrue();
-        assertThat(p.b.group.openClaims()).isZero();
-      }
-    }
-
-    @Test
-    @DisplayName("HE-7 what is being prepared is discarded when the group goes")
-    void closed() {
-      try (Pool p = new Pool(4)) {
-        p.freshAnswer = false;
-        p.out(1, 3);
-        p.b.engine.remove(p.b.group);
-        assertThat(p.made.get(0).discarded).isEqualTo(1);
-        assertThat(p.made.get(0).running).isZero();
       }
     }
   }
