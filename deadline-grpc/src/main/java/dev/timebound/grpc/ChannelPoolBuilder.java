@@ -1,7 +1,6 @@
 package dev.timebound.grpc;
 
 import dev.timebound.health.HealthEngine;
-import dev.timebound.health.HealthPolicy;
 import io.grpc.ManagedChannel;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.time.Duration;
@@ -42,23 +41,7 @@ public final class ChannelPoolBuilder {
   private int maxCancels;
   private Duration cancelInterval = Duration.ofSeconds(30);
   DoubleSupplier random = () -> ThreadLocalRandom.current().nextDouble();
-  private boolean healthChecks = true;
-  private Duration suspectAfter = Duration.ofSeconds(1);
-  private Duration probeTimeout = Duration.ofSeconds(1);
-  private Duration probeInterval = Duration.ofSeconds(1);
-  private Duration maxProbeInterval = Duration.ofSeconds(10);
-  private Duration credentialsTimeout = Duration.ofSeconds(10);
-  private double maxQuarantined = 0.5;
-  private boolean replacing = true;
-  private int offenderQuarantines = 3;
-  private Duration offenderWithin = Duration.ofMinutes(5);
-  private double offenderTimesMedian = 2;
-  private Duration replaceEvery = Duration.ofMinutes(1);
-  private boolean penalties = true;
-  private @Nullable Integer penalty;
-  private Duration penaltyDuration = Duration.ofSeconds(5);
-  private @Nullable Integer slowStart;
-  private Duration slowStartTime = Duration.ofSeconds(5);
+  private final PoolPolicy policy = new PoolPolicy();
   private FailureClassifier classifier = FailureClassifier.standard();
   private @Nullable Scheduler scheduler;
   private @Nullable HealthEngine engine;
@@ -199,7 +182,7 @@ public final class ChannelPoolBuilder {
 
   /** Whether silent channels are suspected, probed and quarantined. Default true. */
   public ChannelPoolBuilder healthChecks(boolean on) {
-    this.healthChecks = on;
+    policy.healthChecks = on;
     return this;
   }
 
@@ -208,13 +191,13 @@ public final class ChannelPoolBuilder {
    * Default 1 s; 10 ms at least. (BT-10)
    */
   public ChannelPoolBuilder suspectAfter(Duration silence) {
-    this.suspectAfter = Checks.atLeast("suspectAfter", silence, SHORTEST);
+    policy.suspectAfter = Checks.atLeast("suspectAfter", silence, SHORTEST);
     return this;
   }
 
   /** Time limit of a probe. Default 1 s. (BT-13) */
   public ChannelPoolBuilder probeTimeout(Duration limit) {
-    this.probeTimeout = Checks.positive("probeTimeout", limit);
+    policy.probeTimeout = Checks.positive("probeTimeout", limit);
     return this;
   }
 
@@ -228,8 +211,8 @@ public final class ChannelPoolBuilder {
     if (max.compareTo(first) < 0) {
       throw Checks.invalid("maxProbeInterval", max, ">= probeInterval " + first);
     }
-    this.probeInterval = Checks.bounded(first);
-    this.maxProbeInterval = Checks.bounded(max);
+    policy.probeInterval = Checks.bounded(first);
+    policy.maxProbeInterval = Checks.bounded(max);
     return this;
   }
 
@@ -238,7 +221,7 @@ public final class ChannelPoolBuilder {
    * (BT-14)
    */
   public ChannelPoolBuilder credentialsTimeout(Duration limit) {
-    this.credentialsTimeout = Checks.positive("credentialsTimeout", limit);
+    policy.credentialsTimeout = Checks.positive("credentialsTimeout", limit);
     return this;
   }
 
@@ -250,7 +233,7 @@ public final class ChannelPoolBuilder {
     if (!(share >= 0 && share <= 1)) {
       throw Checks.invalid("maxQuarantined", share, "0 to 1");
     }
-    this.maxQuarantined = share;
+    policy.maxQuarantined = share;
     return this;
   }
 
@@ -259,7 +242,7 @@ public final class ChannelPoolBuilder {
    * probe. Default true; never without health checks. (BT-18)
    */
   public ChannelPoolBuilder replacing(boolean on) {
-    this.replacing = on;
+    policy.replacing = on;
     return this;
   }
 
@@ -270,19 +253,19 @@ public final class ChannelPoolBuilder {
    */
   public ChannelPoolBuilder replacement(
       int quarantines, Duration within, double timesTheMedian, Duration atMostEvery) {
-    this.offenderQuarantines = Checks.atLeast("replacement.quarantines", quarantines, 1);
-    this.offenderWithin = Checks.positive("replacement.within", within);
+    policy.offenderQuarantines = Checks.atLeast("replacement.quarantines", quarantines, 1);
+    policy.offenderWithin = Checks.positive("replacement.within", within);
     if (!(timesTheMedian >= 0)) {
       throw Checks.invalid("replacement.timesTheMedian", timesTheMedian, ">= 0");
     }
-    this.offenderTimesMedian = timesTheMedian;
-    this.replaceEvery = Checks.positive("replacement.atMostEvery", atMostEvery);
+    policy.offenderTimesMedian = timesTheMedian;
+    policy.replaceEvery = Checks.positive("replacement.atMostEvery", atMostEvery);
     return this;
   }
 
   /** Whether a channel that failed counts as busier for a while. Default true. */
   public ChannelPoolBuilder penalties(boolean on) {
-    this.penalties = on;
+    policy.penalties = on;
     return this;
   }
 
@@ -291,8 +274,8 @@ public final class ChannelPoolBuilder {
    * maxRpcsPerChannel and 5 s. (BT-4)
    */
   public ChannelPoolBuilder penalty(int calls, Duration duration) {
-    this.penalty = Checks.atLeast("penalty", calls, 1);
-    this.penaltyDuration = Checks.positive("penaltyDuration", duration);
+    policy.penalty = Checks.atLeast("penalty", calls, 1);
+    policy.penaltyDuration = Checks.positive("penaltyDuration", duration);
     return this;
   }
 
@@ -304,8 +287,8 @@ public final class ChannelPoolBuilder {
    * @param calls 0 for all at once
    */
   public ChannelPoolBuilder slowStart(int calls, Duration time) {
-    this.slowStart = Checks.atLeast("slowStart", calls, 0);
-    this.slowStartTime = Checks.atLeast("slowStartTime", time, SHORTEST);
+    policy.slowStart = Checks.atLeast("slowStart", calls, 0);
+    policy.slowStartTime = Checks.atLeast("slowStartTime", time, SHORTEST);
     return this;
   }
 
@@ -372,31 +355,9 @@ public final class ChannelPoolBuilder {
         connectTimeout,
         maxCancels,
         cancelInterval,
-        suspectAfter,
-        policy(),
+        policy.suspectAfter,
+        policy.build(maxRpcsPerChannel, warmTimeout),
         scheduler == null ? Schedulers.parallel() : scheduler);
-  }
-
-  private HealthPolicy policy() {
-    HealthPolicy.Builder policy =
-        healthChecks
-            ? HealthPolicy.silence(suspectAfter)
-                .confirmedByProbe(probeTimeout)
-                .probeInterval(probeInterval, maxProbeInterval)
-                .prepareLimit(credentialsTimeout)
-                .maxQuarantined(maxQuarantined)
-                .slowStart(slowStart == null ? maxRpcsPerChannel : slowStart, slowStartTime)
-            : HealthPolicy.loadOnly();
-    if (healthChecks && replacing) {
-      policy
-          .replaceRepeatOffenders(
-              offenderQuarantines, offenderWithin, offenderTimesMedian, replaceEvery)
-          .replacementLimit(warmTimeout);
-    }
-    if (penalties) {
-      policy.penalty(penalty == null ? maxRpcsPerChannel : penalty, penaltyDuration);
-    }
-    return policy.build();
   }
 
   FailureClassifier classifier() {
