@@ -21,6 +21,7 @@ import org.slf4j.LoggerFactory;
 import reactor.core.Disposable;
 import reactor.core.Disposables;
 import reactor.core.publisher.Mono;
+import reactor.core.publisher.Sinks;
 
 /**
  * Several channels behind one {@link Channel}: any stub runs on it. Each call goes to the channel
@@ -60,6 +61,7 @@ public final class ChannelPool extends Channel implements AutoCloseable {
   private final AtomicBoolean closed = new AtomicBoolean();
 
   private final Disposable.Composite background = Disposables.composite();
+  private final Sinks.Empty<Void> warmed = Sinks.empty();
 
   ChannelPool(ChannelPoolBuilder builder) {
     this.settings = builder.settings();
@@ -116,7 +118,8 @@ public final class ChannelPool extends Channel implements AutoCloseable {
       firstAuthority = member.channel().authority();
       group.add(member);
     }
-    background.add(warm().subscribe());
+    background.add(
+        channels.warm(channels.live()).doFinally(end -> warmed.tryEmitEmpty()).subscribe());
     return firstAuthority;
   }
 
@@ -167,10 +170,11 @@ public final class ChannelPool extends Channel implements AutoCloseable {
 
   /**
    * Completes when every channel of the start has been connected and probed, or has failed to:
-   * never with an error.
+   * never with an error, and at once where warming is off. That runs from the start on; whoever
+   * subscribes waits for it. Calls made before may wait for their connection. (BT-2)
    */
   public Mono<Void> warm() {
-    return channels.warm(channels.live());
+    return warmed.asMono();
   }
 
   /**

@@ -452,13 +452,16 @@ class ChannelPoolTest {
       use(
           new PoolFixture(
               b -> b.fixedChannels(4).warming(true).warmTimeout(Duration.ofSeconds(2))));
-      assertThat(fixture.probes.sent).hasSize(4);
+      List<String> ends = new ArrayList<>();
+      fixture.pool.warm().subscribe(x -> {}, e -> ends.add("error"), () -> ends.add("warm"));
+      assertThat(fixture.probes.sent).as("once, whoever waits for it").hasSize(4);
+      assertThat(ends).isEmpty();
       fixture.pass(Duration.ofSeconds(3));
+      assertThat(ends).containsExactly("warm");
       assertThat(fixture.probes.cancelled).isEqualTo(4);
       TestCall call = fixture.call();
       call.transport().answer(Status.OK);
       assertThat(call.closed).isEqualTo(Status.OK);
-      fixture.probes.credentials = Mono.error(new IllegalStateException("no token"));
       fixture.pool.warm().block(Duration.ofSeconds(1));
     }
   }
@@ -675,14 +678,17 @@ class ChannelPoolTest {
     }
 
     @Test
-    @DisplayName("BT-2 a pool closed while it warms says nothing")
+    @DisplayName("BT-2 a pool closed while it warms says nothing, and whoever waits for it goes on")
     void closedWhileWarming() {
       Sinks.One<String> probe = Sinks.one();
       fixture.probes.answer = probe.asMono();
       List<String> lines =
           logged(
               () -> {
-                failing(fixture.probes).close();
+                ChannelPool pool = failing(fixture.probes);
+                Mono<Void> warm = pool.warm();
+                pool.close();
+                warm.block(Duration.ofSeconds(10));
                 probe.tryEmitError(Status.UNAVAILABLE.asRuntimeException());
               });
       assertThat(lines).isEmpty();

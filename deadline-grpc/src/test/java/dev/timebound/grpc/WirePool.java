@@ -16,6 +16,7 @@ import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
@@ -133,6 +134,10 @@ final class WirePool implements AutoCloseable {
 
   List<String> names() {
     return pool.channels().stream().map(MemberHealth::name).toList();
+  }
+
+  List<PooledChannel> members() {
+    return names().stream().map(pool::member).filter(Objects::nonNull).toList();
   }
 
   MemberHealth health(int channel) {
