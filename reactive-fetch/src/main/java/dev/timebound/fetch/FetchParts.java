@@ -1,0 +1,12 @@
+package dev.timebound.fetch;
+
+import dev.timebound.health.KeyedHealth;
+
+/** What all requests of one fetcher use. */
+record FetchParts(
+    PartitionStore store,
+    FetchSettings settings,
+    KeyedHealth<TopicPartition> health,
+    FetchMeters meters,
+    FetchObservations observations,
+    Abandonments abandonments) {}

@@ -1,0 +1,376 @@
+package dev.timebound.fetch;
+
+import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.Deadlines;
+import java.util.ArrayList;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+import reactor.core.Disposable;
+import reactor.core.Disposables;
+import reactor.core.publisher.Mono;
+import reactor.util.context.Context;
+
+/**
+ * One request under way: gives the partitions their turns, waits for min_bytes, and answers. All of
+ * it runs in {@link #serial}; what is decided is decided by {@link Shares}, {@link Turns}, {@link
+ * ByteBudget} and {@link LongPoll}.
+ */
+final class FetchRun implements Disposable {
+  private static final Logger LOG = LoggerFactory.getLogger(PartitionFetcher.class);
+
+  /** Takes the answers. */
+  interface Listener {
+    /** One partition has its answer, and the request goes on. */
+    void answered(PartitionData data);
+
+    /** The request is over: all that were not told yet, in the order of the request. */
+    void done(List<PartitionData> rest);
+  }
+
+  private final FetchParts parts;
+  private final PartitionReads reads;
+  private final FetchRequest request;
+  private final boolean each;
+  private final Listener listener;
+  private final RequestClock clock;
+  private final Context context;
+  private final Shares shares;
+  private final ByteBudget bytes;
+  private final Turns turns;
+  private final LongPoll poll;
+  private final List<PartitionState> states = new ArrayList<>();
+  private final Cuts cuts;
+  private final TurnReports reports;
+  private final FetchObservations.Observed observed;
+  private final RunTimer timer;
+  private final Serial serial = new Serial();
+  private Disposable metadata = Disposables.disposed();
+  private int rounds;
+
+  private boolean ended;
+
+  /**
+   * @param each a partition that has brought something is answered at once
+   * @param deadline the read deadline
+   */
+  FetchRun(
+      FetchParts parts,
+      PartitionReads reads,
+      FetchRequest request,
+      boolean each,
+      Deadline deadline,
+      Context context,
+      Listener listener) {
+    this.parts = parts;
+    this.reads = reads;
+    this.request = request;
+    this.each = each;
+    this.listener = listener;
+    this.context = context;
+    clock = new RequestClock(deadline);
+    FetchSettings settings = parts.settings();
+    shares = settings.shares(request.maxWait(), clock.total());
+    bytes = new ByteBudget(request.maxBytes(), request.minBytes());
+    Turns.Limits limits = settings.limits();
+    turns = new Turns(request.partitions().size(), limits);
+    poll = new LongPoll(shares, bytes, limits.together(), settings.grace().toNanos());
+    timer = new RunTimer(clock, () -> serial.run(this::advance));
+    reports = new TurnReports(parts);
+    for (FetchRequest.Partition asked : request.partitions()) {
+      states.add(new PartitionState(asked, request.isolation()));
+    }
+    cuts = new Cuts(states, poll, bytes);
+    observed = parts.observations().begin(request, context);
+  }
+
+  /** Reads which partitions exist, under a quarter of the time (FE-17), then goes round. */
+  void start() {
+    Set<TopicPartition> asked = new LinkedHashSet<>();
+    states.forEach(state -> asked.add(state.partition()));
+    metadata =
+        Mono.defer(() -> parts.store().existing(asked))
+            .defaultIfEmpty(Set.of())
+            .transform(Deadlines.of(clock.at(clock.total() / 4), "fetch metadata"))
+            .contextWrite(context)
+            .subscribe(
+                existing -> serial.run(() -> begin(existing)),
+                error -> serial.run(() -> withoutMetadata(error)));
+  }
+
+  /** The client left: its reads are cancelled, what they held is given back (FE-25). */
+  @Override
+  public void dispose() {
+    serial.run(
+        () -> {
+          if (!ended) {
+            end("cancelled");
+            states.forEach(state -> reads.left(state.partition()));
+          }
+        });
+  }
+
+  private void begin(Set<TopicPartition> existing) {
+    for (int i = 0; i < states.size(); i++) {
+      PartitionState state = states.get(i);
+      if (!existing.contains(state.partition())) {
+        state.unknown(); // it counts until its turn has come (FE-2)
+      }
+      turns.due(i);
+    }
+    turns.nextRound();
+    rounds = 1;
+    advance();
+  }
+
+  private void withoutMetadata(Throwable error) {
+    if (!ended) {
+      states.forEach(state -> state.failed(ErrorCode.STORAGE_ERROR, error));
+      answer("metadata");
+    }
+  }
+
+  /** Does whatever has become possible; after every event. */
+  private void advance() {
+    while (!ended) {
+      long now = clock.now();
+      cuts.apply(now);
+      dueBlocked();
+      if (beginNext(now)) {
+        continue;
+      }
+      boolean over = turns.roundOver();
+      if (over && (poll.isOver(now) || states.stream().allMatch(state -> state.over))) {
+        answer(poll.outcome(now));
+      } else if (over && turns.nextRound()) {
+        rounds++;
+      } else if ((over || poll.together()) && poll.pauseOver(now) && duePolled()) {
+        continue;
+      } else {
+        timer.set(nextInstant(now, over));
+        return;
+      }
+    }
+  }
+
+  /** Begins one turn, or passes over a partition that gets none; false where none is next. */
+  private boolean beginNext(long now) {
+    int next = turns.next(now, this::isHeldBack);
+    if (next < 0) {
+      return false;
+    }
+    PartitionState state = states.get(next);
+    boolean heldBack = isHeldBack(next);
+    if (state.isUnknown()) {
+      passOver(next, now);
+      poll.error();
+      over(next, state);
+    } else if (now >= clock.total() || !poll.mayBegin(now, state.begun, heldBack)) {
+      passOver(next, now);
+      if (!state.begun) {
+        state.begun = true;
+        reports.notStarted(state);
+      }
+    } else {
+      ByteBudget.Reservation reservation = bytes.reserve(state.wanted());
+      if (reservation == null) {
+        cuts.waitsForBytes();
+        return false;
+      }
+      begin(next, state, now, heldBack, reservation);
+    }
+    return true;
+  }
+
+  private void passOver(int partition, long now) {
+    turns.begin(partition, now);
+    turns.ended(partition);
+  }
+
+  private void begin(
+      int index,
+      PartitionState state,
+      long now,
+      boolean heldBack,
+      ByteBudget.Reservation reservation) {
+    if (!state.begun && poll.waits()) {
+      watch(index, state);
+    }
+    Share share = shares.begin(now, turns.left(), heldBack);
+    turns.begin(index, now);
+    PartitionTurn turn =
+        new PartitionTurn(
+            parts.store(),
+            reads,
+            shares,
+            clock,
+            new PartitionTurn.Task(
+                state.partition(),
+                state.position(),
+                request.isolation(),
+                share,
+                bytes,
+                reservation,
+                heldBack,
+                poll.together(),
+                this::accepted));
+    state.begins(turn);
+    state.reading =
+        turn.run()
+            .contextWrite(context)
+            .subscribe(
+                never -> {},
+                thrown -> serial.run(() -> ended(index, state, turn.broken(thrown))),
+                () -> serial.run(() -> ended(index, state, turn)));
+  }
+
+  private void ended(int index, PartitionState state, PartitionTurn turn) {
+    if (ended) {
+      return;
+    }
+    bytes.release(turn.task.reservation());
+    state.took(turn);
+    turns.ended(index);
+    reports.ended(turn, clock.now());
+    wantsNext(index, state, turn);
+    advance();
+  }
+
+  /** When the partition wants its next turn, if it wants one. */
+  private void wantsNext(int index, PartitionState state, PartitionTurn turn) {
+    if (turn.end == PartitionTurn.End.OUT_OF_RANGE) {
+      poll.error();
+      over(index, state);
+      return;
+    }
+    boolean brought = !turn.batches.isEmpty();
+    if (turn.end == PartitionTurn.End.DONE && turn.limited) {
+      if (bytes.accepted() > 0) {
+        poll.limited();
+      } else if (!turn.task.reservation().firstOfAnySize()) {
+        state.blocked = true;
+      } else {
+        state.polled = true; // it could have brought any batch, and brought none
+      }
+    } else if (brought && turn.isMoreToRead()) {
+      turns.due(index);
+    }
+    if (state.hasBatches()) {
+      if (state.wanted() == 0) {
+        poll.limited();
+      }
+      if (each) {
+        over(index, state);
+      }
+    }
+  }
+
+  private void over(int index, PartitionState state) {
+    state.over = true;
+    turns.never(index);
+    if (each) {
+      listener.answered(state.answer());
+    }
+  }
+
+  private boolean isHeldBack(int index) {
+    TopicPartition partition = states.get(index).partition();
+    return states.size() > 1 && parts.health().isPenalised(partition) && !reads.isAtHand(partition);
+  }
+
+  /** On the thread that read a batch. */
+  private void accepted() {
+    if (poll.together() && poll.isWorthJudging(clock.now())) {
+      serial.run(this::advance);
+    }
+  }
+
+  /** Those whose first batch is too large for what they may bring, where it may be of any size. */
+  private void dueBlocked() {
+    for (int i = 0; i < states.size(); i++) {
+      if (states.get(i).blocked && bytes.firstIsFree()) {
+        turns.due(i);
+      }
+    }
+  }
+
+  private void watch(int index, PartitionState state) {
+    AtomicBoolean pending = new AtomicBoolean();
+    Optional<Disposable> watch;
+    try {
+      watch = parts.store().onAppend(state.partition(), () -> wake(index, pending));
+    } catch (RuntimeException thrown) {
+      LOG.debug("{}: appends go unnoticed until it is asked again", state.partition(), thrown);
+      return;
+    }
+    watch.ifPresent(w -> state.watch = w);
+  }
+
+  /** On the appender's thread, which has work of its own. */
+  private void wake(int index, AtomicBoolean pending) {
+    if (pending.compareAndSet(false, true)) {
+      timer.after(
+          0,
+          () -> {
+            pending.set(false);
+            serial.run(() -> due(index));
+          });
+    }
+  }
+
+  private void due(int index) {
+    if (!ended && !states.get(index).over) {
+      turns.due(index);
+      advance();
+    }
+  }
+
+  private boolean duePolled() {
+    boolean any = false;
+    for (int i = 0; i < states.size(); i++) {
+      if (states.get(i).isPolled()) {
+        turns.due(i);
+        any = true;
+      }
+    }
+    return any;
+  }
+
+  /** When something becomes possible by time alone; Long.MAX_VALUE: nothing does. */
+  private long nextInstant(long now, boolean roundOver) {
+    long at = turns.nextPlaceAt(now);
+    if (roundOver || poll.together()) {
+      if (now < shares.endOfWait()) {
+        at = Math.min(at, shares.endOfWait());
+      }
+      if (states.stream().anyMatch(PartitionState::isPolled)) {
+        at = Math.min(at, poll.nextPause(now));
+      }
+    }
+    return Math.min(at, cuts.next());
+  }
+
+  private void answer(String outcome) {
+    List<PartitionData> rest = new ArrayList<>();
+    for (PartitionState state : states) {
+      if (!each || !state.over) {
+        rest.add(state.answer());
+      }
+    }
+    end(outcome);
+    listener.done(rest);
+  }
+
+  private void end(String outcome) {
+    ended = true;
+    timer.stop();
+    metadata.dispose();
+    states.forEach(PartitionState::end);
+    parts.meters().request(outcome, rounds, bytes.accepted(), clock.now());
+    observed.ended(outcome, bytes.accepted(), clock.deadline());
+  }
+}

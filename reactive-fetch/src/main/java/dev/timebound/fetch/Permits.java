@@ -1,0 +1,121 @@
+package dev.timebound.fetch;
+
+import java.util.Iterator;
+import java.util.LinkedHashSet;
+import java.util.Set;
+import java.util.concurrent.RejectedExecutionException;
+import org.jspecify.annotations.Nullable;
+import reactor.core.publisher.Mono;
+import reactor.core.publisher.Sinks;
+
+/**
+ * So many may hold a permit at once; the others wait in the order in which they came, at most so
+ * many. Thread-safe. A permit is the ticket's, not a value in a pipeline that a race could drop:
+ * who closes the ticket gives it back.
+ */
+final class Permits {
+  private final String name;
+  private final int most;
+  private final int mostWaiting;
+
+  /** Tells the tickets, so that a long queue of them is not a deep stack. */
+  private final Serial telling = new Serial();
+
+  // guarded by this
+  private final Set<Ticket> waiting = new LinkedHashSet<>();
+  private int held;
+
+  Permits(String name, int most, int mostWaiting) {
+    this.name = name;
+    this.most = most;
+    this.mostWaiting = mostWaiting;
+  }
+
+  Ticket ticket() {
+    return new Ticket();
+  }
+
+  synchronized int held() {
+    return held;
+  }
+
+  synchronized int waiting() {
+    return waiting.size();
+  }
+
+  private enum State {
+    NEW,
+    WAITING,
+    HELD,
+    CLOSED
+  }
+
+  /** One read's claim to a permit. */
+  final class Ticket implements AutoCloseable {
+    private final Sinks.Empty<Void> granted = Sinks.empty();
+
+    /** Guarded by the permits. */
+    private State state = State.NEW;
+
+    /**
+     * Completes when the permit is held; once.
+     *
+     * @return fails with {@link RejectedExecutionException} where too many wait
+     */
+    Mono<Void> acquire() {
+      return Mono.defer(
+          () -> {
+            synchronized (Permits.this) {
+              if (state != State.NEW) {
+                return granted.asMono();
+              }
+              if (held < most) {
+                held++;
+                state = State.HELD;
+                return Mono.empty();
+              }
+              if (waiting.size() >= mostWaiting) {
+                state = State.CLOSED;
+                return Mono.error(
+                    new RejectedExecutionException(
+                        name + ": " + mostWaiting + " reads wait for one of " + most + " permits"));
+              }
+              state = State.WAITING;
+              waiting.add(this);
+              return granted.asMono();
+            }
+          });
+    }
+
+    /** Gives the permit back, or leaves the queue; any number of times. */
+    @Override
+    public void close() {
+      Ticket next = null;
+      synchronized (Permits.this) {
+        State before = state;
+        state = State.CLOSED;
+        if (before == State.WAITING) {
+          waiting.remove(this);
+        } else if (before == State.HELD) {
+          next = passOn();
+        }
+      }
+      if (next != null) {
+        telling.run(next.granted::tryEmitEmpty);
+      }
+    }
+  }
+
+  /** The permit goes to the one who has waited longest; it is counted down where nobody waits. */
+  private @Nullable Ticket passOn() {
+    Iterator<Ticket> first = waiting.iterator();
+    if (!first.hasNext()) {
+      held--;
+      return null;
+    }
+    Ticket next = first.next();
+    first.remove();
+    next.state = State.HELD;
+    return next;
+  }
+}

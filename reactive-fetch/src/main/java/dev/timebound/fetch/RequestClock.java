@@ -1,0 +1,33 @@
+package dev.timebound.fetch;
+
+import dev.timebound.deadline.Deadline;
+import java.time.Duration;
+
+/** Nanoseconds from the start of a request, on the monotonic clock of its read deadline (FE-8). */
+final class RequestClock {
+  private final Deadline deadline;
+  private final long total;
+
+  RequestClock(Deadline deadline) {
+    this.deadline = deadline;
+    this.total = deadline.remainingNanos();
+  }
+
+  /** When the read deadline passes. */
+  long total() {
+    return total;
+  }
+
+  long now() {
+    return total - deadline.remainingNanos();
+  }
+
+  /** The deadline that passes then; the read deadline itself from its instant on. */
+  Deadline at(long instant) {
+    return instant >= total ? deadline : deadline.before(Duration.ofNanos(total - instant));
+  }
+
+  Deadline deadline() {
+    return deadline;
+  }
+}

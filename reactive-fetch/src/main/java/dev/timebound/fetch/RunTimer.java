@@ -1,0 +1,54 @@
+package dev.timebound.fetch;
+
+import dev.timebound.deadline.Deadlines;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import reactor.core.Disposable;
+import reactor.core.Disposables;
+import reactor.core.publisher.Mono;
+
+/** The one timer of a request, on the scheduler of its deadline; of one thread. */
+final class RunTimer {
+  private final RequestClock clock;
+  private final Runnable step;
+  private Disposable timer = Disposables.disposed();
+  private long at = Long.MAX_VALUE;
+
+  RunTimer(RequestClock clock, Runnable step) {
+    this.clock = clock;
+    this.step = step;
+  }
+
+  /** Runs the step then, and no other time that was set before; Long.MAX_VALUE: never. */
+  void set(long instant) {
+    if (instant == at && !timer.isDisposed()) {
+      return;
+    }
+    timer.dispose();
+    at = instant;
+    if (instant < clock.total()) {
+      timer = after(instant - clock.now(), step);
+    } else if (instant != Long.MAX_VALUE) {
+      // The deadline's own timer tells its bounds from inside: the answer goes before a bound of
+      // the
+      // caller for the same instant gives up on it (DL-9).
+      timer =
+          Mono.never()
+              .transform(Deadlines.of(clock.deadline(), "fetch wait"))
+              .subscribe(never -> {}, passed -> step.run());
+    }
+  }
+
+  /** Runs a step on the scheduler. */
+  Disposable after(long nanos, Runnable task) {
+    try {
+      return clock.deadline().scheduler().schedule(task, Math.max(0, nanos), TimeUnit.NANOSECONDS);
+    } catch (RejectedExecutionException disposed) {
+      return Disposables.disposed();
+    }
+  }
+
+  void stop() {
+    timer.dispose();
+  }
+}

@@ -1,0 +1,336 @@
+package dev.timebound.fetch;
+
+import static dev.timebound.fetch.Bench.request;
+import static dev.timebound.fetch.ScriptedStore.partition;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+import reactor.core.publisher.Flux;
+
+@DisplayName("FE-9 parallel")
+class ParallelTest {
+  private final Bench bench = new Bench(settings -> settings);
+
+  @AfterEach
+  void nothingIsLeft() {
+    bench.close();
+  }
+
+  private static int[] upTo(int count) {
+    int[] all = new int[count];
+    for (int i = 0; i < count; i++) {
+      all[i] = i;
+    }
+    return all;
+  }
+
+  @Nested
+  @DisplayName("how many at once")
+  class AtOnce {
+    @Test
+    @DisplayName(
+        "FE-9 at most 8; one past 250 ms counts no more, so that stalled ones hold no place")
+    void eight() {
+      for (int i = 0; i < 20; i++) {
+        bench.store.on(i).stalls();
+      }
+      Bench.Answer<FetchResponse> answer = bench.begin(request(2000, upTo(20)));
+      assertThat(bench.store.active()).isEqualTo(8);
+      bench.advance(249.999);
+      assertThat(bench.store.active()).isEqualTo(8);
+      bench.advance(0.001);
+      assertThat(bench.store.active()).isEqualTo(16);
+      bench.advance(250);
+      assertThat(bench.store.active()).isEqualTo(20);
+      answer.subscription.dispose();
+    }
+
+    @Test
+    @DisplayName("FE-9 at most 64 with those that are past it")
+    void sixtyFour() {
+      for (int i = 0; i < 80; i++) {
+        bench.store.on(i).stalls();
+      }
+      Bench.Answer<FetchResponse> answer = bench.begin(request(20_000, upTo(80)));
+      bench.advance(5000);
+      assertThat(bench.store.active()).isEqualTo(64);
+      answer.subscription.dispose();
+    }
+
+    @Test
+    @DisplayName("FE-9 each has the whole time left as its cap, and FE-3's budget")
+    void capAndBudget() {
+      bench.store.on(0).healthy();
+      bench.store.on(1).healthy();
+      bench.fetch(request(500, 0, 1));
+      ScriptedStore.Call read = bench.store.on(0).reads.get(0);
+      assertThat(read.cap()).isEqualTo(5500);
+      assertThat(read.budget()).isEqualTo(500);
+    }
+  }
+
+  @Nested
+  @DisplayName("the answer")
+  class TheAnswer {
+    @Test
+    @DisplayName("FE-9 once min_bytes are in, what runs gets 20 ms, and what it has is answered")
+    void grace() {
+      bench.store.on(0).stallsAfter(2);
+      bench.store.on(1).takes(5);
+      bench.store.on(2).takes(24);
+      bench.store.on(3).takes(26);
+      Bench.Answer<FetchResponse> answer = bench.fetch(request(500, 0, 1, 2, 3).minBytes(1000));
+      assertThat(answer.at).isEqualTo(25);
+      assertThat(bench.data(answer, 0).batches()).hasSize(2);
+      assertThat(bench.data(answer, 1).batches()).hasSize(10);
+      assertThat(bench.data(answer, 2).batches()).hasSize(10);
+      assertThat(bench.data(answer, 3).batches()).isEmpty();
+      assertThat(bench.store.on(3).cancelled).isEqualTo(1);
+    }
+
+    @Test
+    @DisplayName("FE-9 once all have answered it goes at once")
+    void noGraceForNobody() {
+      bench.store.on(0).takes(3);
+      bench.store.on(1).takes(5);
+      assertThat(bench.fetch(request(500, 0, 1)).at).isEqualTo(5);
+    }
+
+    @Test
+    @DisplayName("FE-9 FE-20 from the next request on a stalled one costs nothing")
+    void penalised() {
+      bench.store.on(0).stalls();
+      for (int i = 1; i < 10; i++) {
+        bench.store.on(i).takes(5);
+      }
+      assertThat(bench.fetch(request(500, upTo(10))).at).isEqualTo(25);
+      assertThat(bench.isPenalised(0)).isTrue();
+      for (int round = 0; round < 3; round++) {
+        double before = bench.store.now();
+        Bench.Answer<FetchResponse> answer = bench.fetch(request(500, upTo(10)));
+        assertThat(answer.at - before).as("all healthy ones, in two waves of reads").isEqualTo(10);
+        for (int i = 1; i < 10; i++) {
+          assertThat(bench.data(answer, i).batches()).hasSize(10);
+        }
+      }
+    }
+
+    @Test
+    @DisplayName("FE-20 beside others of its own speed a penalised one that is well again answers")
+    void wellAgain() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).takes(5);
+      bench.fetch(request(500, 0, 1));
+      bench.store.on(0).takes(4);
+      bench.fetch(request(500, 0, 1));
+      assertThat(bench.isPenalised(0)).isFalse();
+    }
+
+    @Test
+    @DisplayName("FE-20 a cut without a grace is no further stall: the penalty ends in its time")
+    void penaltyEnds() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).takes(5);
+      bench.fetch(request(500, 0, 1));
+      for (int i = 0; i < 30; i++) {
+        bench.advance(990);
+        bench.fetch(request(500, 0, 1));
+      }
+      bench.advance(1000);
+      assertThat(bench.isPenalised(0)).isFalse();
+    }
+
+    @Test
+    @DisplayName("FE-9 where min_bytes never come it goes at the end of max_wait")
+    void endOfMaxWait() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).end(1).tells();
+      Bench.Answer<FetchResponse> answer = bench.fetch(request(500, 0, 1).minBytes(1000));
+      assertThat(answer.at).isEqualTo(500);
+      assertThat(bench.data(answer, 1).batches()).hasSize(1);
+    }
+
+    @Test
+    @DisplayName("FE-9 an append to another is answered while one stalls")
+    void appendWhileStalled() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).end(0).tells();
+      Bench.Answer<FetchResponse> answer = bench.begin(request(500, 0, 1));
+      bench.advance(100);
+      bench.store.on(1).append(1);
+      bench.advance(20);
+      assertThat(answer.at).isEqualTo(120);
+      assertThat(bench.data(answer, 1).batches()).hasSize(1);
+    }
+
+    @Test
+    @DisplayName("FE-24 with nothing read at all it is held for the first that comes")
+    void held() {
+      bench.store.on(0).takes(2000);
+      bench.store.on(1).takes(2010);
+      bench.store.on(2).stalls();
+      Bench.Answer<FetchResponse> answer = bench.fetch(request(500, 0, 1, 2));
+      assertThat(answer.at).isEqualTo(2020);
+      assertThat(bench.data(answer, 0).batches()).hasSize(10);
+      assertThat(bench.data(answer, 1).batches()).hasSize(10);
+    }
+
+    @Test
+    @DisplayName("FE-14 with max_wait 0 every partition is asked")
+    void noWait() {
+      for (int i = 0; i < 20; i++) {
+        bench.store.on(i).takes(5);
+      }
+      Bench.Answer<FetchResponse> answer = bench.fetch(request(0, upTo(20)));
+      for (int i = 0; i < 20; i++) {
+        assertThat(bench.data(answer, i).batches()).hasSize(10);
+      }
+      assertThat(answer.at).isEqualTo(15);
+    }
+
+    @Test
+    @DisplayName("FE-15 in the order of the request, whatever was ready first")
+    void order() {
+      bench.store.on(0).takes(9);
+      bench.store.on(1).takes(5);
+      bench.store.on(2).takes(1);
+      assertThat(bench.fetch(request(500, 1, 0, 2)).item().partitions())
+          .extracting(PartitionData::partition)
+          .containsExactly(partition(1), partition(0), partition(2));
+    }
+
+    @Test
+    @DisplayName("FE-11 offsets that stall are cut by the grace too")
+    void offsetsStall() {
+      bench.store.on(0).offsetsStall();
+      bench.store.on(1).healthy();
+      Bench.Answer<FetchResponse> answer = bench.fetch(request(500, 0, 1));
+      assertThat(answer.at).isEqualTo(20);
+      assertThat(bench.data(answer, 0).error()).isEqualTo(ErrorCode.NONE);
+      assertThat(bench.data(answer, 0).highWatermark()).isEqualTo(-1);
+      assertThat(bench.abandoned("offset_stage", "reading")).isEqualTo(1);
+      assertThat(bench.isPenalised(0)).isTrue();
+    }
+  }
+
+  @Nested
+  @DisplayName("bytes")
+  class Bytes {
+    private FetchRequest.Builder limited(int maxBytes, int count) {
+      FetchRequest.Builder request =
+          FetchRequest.builder().maxWait(ScriptedStore.duration(500)).maxBytes(maxBytes);
+      for (int i = 0; i < count; i++) {
+        request.partition(partition(i), 0, 1000);
+      }
+      return request;
+    }
+
+    @Test
+    @DisplayName("FE-9 they are reserved before a read starts: max_bytes is kept")
+    void reserved() {
+      for (int i = 0; i < 5; i++) {
+        bench.store.on(i).takes(5);
+      }
+      FetchResponse response = bench.fetch(limited(1000, 5)).item();
+      assertThat(response.sizeInBytes()).isEqualTo(1000);
+      int asked = 0;
+      for (int i = 0; i < 5; i++) {
+        for (ScriptedStore.Call read : bench.store.on(i).reads) {
+          asked += read.spec() == null ? 0 : read.spec().maxBytes();
+        }
+      }
+      assertThat(asked).as("what stores were asked for in all").isLessThanOrEqualTo(1000);
+    }
+
+    @Test
+    @DisplayName("FE-9 FE-13 exceeded by the one first batch at most")
+    void oneFirstBatch() {
+      for (int i = 0; i < 5; i++) {
+        bench.store.on(i).size(700).takes(5);
+      }
+      FetchResponse response = bench.fetch(limited(500, 5)).item();
+      assertThat(response.sizeInBytes()).isEqualTo(700);
+    }
+
+    @Test
+    @DisplayName("FE-9 what a stalled read reserved is free for others after the grace")
+    void lapses() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).takes(5);
+      Bench.Answer<FetchResponse> answer = bench.fetch(limited(1000, 2));
+      assertThat(bench.data(answer, 1).batches()).hasSize(10);
+      assertThat(answer.at).isEqualTo(25);
+    }
+
+    @Test
+    @DisplayName("FE-13 a stalled one does not keep the first-batch exception to itself")
+    void firstBatchPassesOn() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).size(5000);
+      Bench.Answer<FetchResponse> answer = bench.fetch(limited(3000, 2));
+      assertThat(bench.data(answer, 1).batches()).hasSize(1);
+      assertThat(answer.at).isEqualTo(20);
+    }
+
+    @Test
+    @DisplayName("FE-25 an empty partition does not take the first-batch exception away")
+    void emptyPassesOn() {
+      bench.store.on(0).end(0).tells();
+      bench.store.on(1).size(5000).takes(3);
+      Bench.Answer<FetchResponse> answer = bench.fetch(limited(3000, 2));
+      assertThat(bench.data(answer, 1).batches()).hasSize(1);
+      bench.store.on(2).takes(10).end(0);
+      FetchRequest.Builder request = request(500, 2).partition(partition(1), 0, 100);
+      assertThat(bench.data(bench.fetch(request), 1).batches()).hasSize(1);
+    }
+
+    @Test
+    @DisplayName("FE-9 a late batch of a lapsed read is taken only where there is room")
+    void lateBatch() {
+      bench.store.on(0).takes(30);
+      bench.store.on(1).takes(5);
+      FetchRequest.Builder request = limited(1000, 2).minBytes(10_000);
+      FetchResponse response = bench.fetch(request).item();
+      assertThat(response.sizeInBytes()).isLessThanOrEqualTo(1000);
+      assertThat(response.partition(partition(1)).batches()).hasSize(10);
+    }
+  }
+
+  @Nested
+  @DisplayName("fetchEach")
+  class Each {
+    @Test
+    @DisplayName("FE-9 each partition when it is done, the others at the end")
+    void each() {
+      bench.store.on(0).takes(15);
+      bench.store.on(1).takes(5);
+      bench.store.on(2).end(0).tells();
+      FetchRequest request = request(100, 0, 1, 2, 3).minBytes(100_000).build();
+      Bench.Answer<PartitionData> answer = bench.subscribe(bench.fetcher.fetchEach(request));
+      bench.advance(100);
+      assertThat(answer.items)
+          .extracting(PartitionData::partition)
+          .containsExactly(partition(3), partition(1), partition(0), partition(2));
+      assertThat(answer.items.get(0).error()).isEqualTo(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION);
+      assertThat(answer.times.subList(0, 3)).containsExactly(0.0, 5.0, 15.0);
+      assertThat(bench.store.on(0).reads).as("once it has brought something").hasSize(1);
+    }
+
+    @Test
+    @DisplayName("FE-25 a subscriber that leaves cancels the reads")
+    void cancel() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).healthy();
+      List<PartitionData> taken = new ArrayList<>();
+      Flux<PartitionData> first = bench.fetcher.fetchEach(request(500, 0, 1).build()).take(1);
+      first.subscribe(taken::add);
+      assertThat(taken).hasSize(1);
+      assertThat(bench.store.active()).isZero();
+    }
+  }
+}
