@@ -13,4 +13,10 @@ import org.jspecify.annotations.Nullable;
 public interface Candidates<M extends Member> {
   /** The next member, claimed; null when there is none left. */
   @Nullable Claim<M> next();
+
+  /**
+   * A member that {@link #next} gave before, claimed once more whatever its health, for a retry. It
+   * counts as a first choice only where it was one, and is no trial. Null where it has left.
+   */
+  @Nullable Claim<M> again(M member);
 }

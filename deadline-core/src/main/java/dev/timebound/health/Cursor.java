@@ -16,7 +16,9 @@ final class Cursor<M extends Member> implements Candidates<M> {
   private final Iterator<? extends M> order;
   private final Deque<Slot<M>> suspects = new ArrayDeque<>(0);
   private final Deque<Slot<M>> out = new ArrayDeque<>(0);
-  private boolean given;
+
+  /** The first one given. */
+  private @Nullable Slot<M> first;
 
   Cursor(Group<M> group, List<? extends M> order, @Nullable FailHandle failHandle) {
     this.group = group;
@@ -50,6 +52,12 @@ final class Cursor<M extends Member> implements Candidates<M> {
     return null;
   }
 
+  @Override
+  public @Nullable Claim<M> again(M member) {
+    Slot<M> slot = group.snapshot().slotOf(member);
+    return slot == null ? null : claim(slot, 0, true);
+  }
+
   private @Nullable Claim<M> tryInService(Slot<M> slot) {
     Claim<M> claim = null;
     switch (slot.status) {
@@ -73,8 +81,11 @@ final class Cursor<M extends Member> implements Candidates<M> {
 
   private @Nullable Claim<M> claim(Slot<M> slot, int trial, boolean isOut) {
     slot.claim();
-    Claim<M> claim = group.register(slot, failHandle, !given, trial, isOut);
-    given |= claim != null;
+    boolean isFirst = first == null || first == slot;
+    Claim<M> claim = group.register(slot, failHandle, isFirst, trial, isOut);
+    if (first == null && claim != null) {
+      first = slot;
+    }
     return claim;
   }
 }

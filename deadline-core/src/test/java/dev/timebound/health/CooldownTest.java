@@ -147,6 +147,36 @@ class CooldownTest {
       b.pass(2000);
       assertThat(b.status(0)).isEqualTo(HALF_OPEN);
     }
+
+    @Test
+    @DisplayName("HE-4 nor does its retry, which is no trial")
+    void retryOfALaterCandidate() {
+      fail(0, 3);
+      b.pass(3000);
+      Candidates<FakeMember> route = b.group.inOrder(List.of(b.m(1), b.m(0)), null);
+      b.kept(route.next()).failed(CONNECTION, null);
+      b.kept(route.next()).failed(CONNECTION, null);
+      b.kept(route.again(b.m(0))).failed(CONNECTION, null);
+      b.pass(2000);
+      assertThat(b.status(0)).isEqualTo(HALF_OPEN);
+      Claim<FakeMember> late = b.kept(route.again(b.m(0)));
+      assertThat(late.isTrial()).isFalse();
+      late.cancelled();
+    }
+
+    @Test
+    @DisplayName("HE-4 a retry of the first choice counts as one")
+    void retryOfTheFirst() {
+      Candidates<FakeMember> route = b.group.inOrder(List.of(b.m(0), b.m(1)), null);
+      b.kept(route.next()).failed(CONNECTION, null);
+      b.kept(route.again(b.m(0))).failed(CONNECTION, null);
+      b.kept(route.again(b.m(0))).failed(CONNECTION, null);
+      assertThat(b.status(0)).isEqualTo(QUARANTINED);
+      b.pass(3000);
+      b.kept(route.again(b.m(0))).failed(CONNECTION, null);
+      b.pass(4999);
+      assertThat(b.status(0)).isEqualTo(QUARANTINED);
+    }
   }
 
   @Nested

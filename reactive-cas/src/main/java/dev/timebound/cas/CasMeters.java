@@ -1,11 +1,23 @@
 package dev.timebound.cas;
 
+import dev.timebound.deadline.DeadlineExceededException;
+import io.grpc.StatusRuntimeException;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.Timer;
+import java.util.Locale;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /** What the ring counts. Without a registry it counts nothing. */
 abstract class CasMeters {
+  static final String OK = "ok";
+  static final String DEADLINE = "deadline";
+
+  /** What a caller gave up: neither success nor failure. */
+  static final String CANCELLED = "cancelled";
+
   private static final CasMeters NONE = new CasMeters() {};
 
   /**
@@ -22,24 +34,121 @@ abstract class CasMeters {
    */
   void connectFailed(String where) {}
 
+  /** The tag for a call that failed. */
+  static String outcome(Throwable failure) {
+    if (failure instanceof StatusRuntimeException e) {
+      return e.getStatus().getCode().name().toLowerCase(Locale.ROOT);
+    }
+    return failure instanceof DeadlineExceededException ? DEADLINE : "error";
+  }
+
+  /** A read has ended: ok, cancelled, deadline, error, or a status's code. */
+  void readEnded(String outcome, long nanos) {}
+
+  /** Bytes were handed to a reader. */
+  void read(int bytes) {}
+
+  /** What one shard could not answer is asked of the next. */
+  void failedOver(String from, String to) {}
+
+  /** Keys that this shard could not answer for are asked of others, or unknown. */
+  void lookupFailed(String shard) {}
+
+  /** A read goes on after bytes have reached its caller. */
+  void resumed() {}
+
+  /** Bytes were not those that their digest names. */
+  void mismatch() {}
+
   /** The only place that touches Micrometer's types at run time: it is optional. */
   private static final class InRegistry extends CasMeters {
     private final MeterRegistry registry;
     private final String ring;
+    private final Counter bytesRead;
+    private final Counter resumes;
+    private final Counter mismatches;
+
+    /** A look-up in the registry costs more than all else a small read does here. */
+    private final ConcurrentHashMap<String, Timer> reads = new ConcurrentHashMap<>();
 
     InRegistry(MeterRegistry registry, String ring) {
       this.registry = registry;
       this.ring = ring;
+      this.bytesRead =
+          Counter.builder("timebound.cas.read.bytes")
+              .description("bytes handed to readers")
+              .baseUnit("bytes")
+              .tag("ring", ring)
+              .register(registry);
+      this.resumes = counter("timebound.cas.resumes", "reads taken up after their first byte");
+      this.mismatches =
+          counter("timebound.cas.mismatches", "blobs whose bytes were not their digest's");
+    }
+
+    private Counter counter(String name, String description, String... tags) {
+      return Counter.builder(name)
+          .description(description)
+          .tag("ring", ring)
+          .tags(tags)
+          .register(registry);
     }
 
     @Override
     void connectFailed(String where) {
-      Counter.builder("timebound.cas.connect.failures")
-          .description("attempts to connect to an endpoint that failed")
-          .tag("ring", ring)
-          .tag("endpoint", where)
-          .register(registry)
+      counter(
+              "timebound.cas.connect.failures",
+              "attempts to connect to an endpoint that failed",
+              "endpoint",
+              where)
           .increment();
+    }
+
+    @Override
+    void readEnded(String outcome, long nanos) {
+      Timer timer = reads.get(outcome);
+      if (timer == null) {
+        timer = reads.computeIfAbsent(outcome, this::reads);
+      }
+      timer.record(nanos, TimeUnit.NANOSECONDS);
+    }
+
+    private Timer reads(String outcome) {
+      return Timer.builder("timebound.cas.reads")
+          .description("reads from subscription to end")
+          .tag("ring", ring)
+          .tag("outcome", outcome)
+          .register(registry);
+    }
+
+    @Override
+    void read(int bytes) {
+      bytesRead.increment(bytes);
+    }
+
+    @Override
+    void failedOver(String from, String to) {
+      counter("timebound.cas.failovers", "attempts moved to another shard", "from", from, "to", to)
+          .increment();
+    }
+
+    @Override
+    void lookupFailed(String shard) {
+      counter(
+              "timebound.cas.lookup.failures",
+              "existence checks that a shard did not answer",
+              "shard",
+              shard)
+          .increment();
+    }
+
+    @Override
+    void resumed() {
+      resumes.increment();
+    }
+
+    @Override
+    void mismatch() {
+      mismatches.increment();
     }
   }
 }

@@ -52,6 +52,8 @@ class ArchitectureTest {
         .filteredOn(c -> c.getModifiers().contains(JavaModifier.PUBLIC) && c.isTopLevelClass())
         .extracting(JavaClass::getSimpleName)
         .containsExactlyInAnyOrder(
+            "BlobNotFoundException",
+            "BlobPresence",
             "CasConfig",
             "CasRing",
             "CasRingBuilder",
@@ -60,6 +62,7 @@ class ArchitectureTest {
             "DigestFunction",
             "DigestHasher",
             "DigestVerifier",
-            "ShardSelector");
+            "ShardSelector",
+            "UnknownBlobsException");
   }
 }

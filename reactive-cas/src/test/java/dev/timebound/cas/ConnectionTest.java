@@ -81,13 +81,13 @@ class ConnectionTest {
   }
 
   private static ShardConnection gate(CasRing ring) {
-    return ring.shards().get(0).connection();
+    return ring.shards().all().get(0).connection();
   }
 
   private static Mono<FindMissingBlobsResponse> call(CasRing ring) {
     return Mono.defer(
         () -> {
-          Claim<Shard> claim = ring.claims(ring.shards()).next();
+          Claim<Shard> claim = ring.shards().claims(ring.shards().all()).next();
           assertThat(claim).isNotNull();
           return ring.calls()
               .unary(

@@ -13,6 +13,11 @@ final class Patience {
 
   private Patience() {}
 
+  /** So long that a machine that has something to do would have done a part of it. */
+  static void rest() {
+    LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(200));
+  }
+
   static void until(String what, BooleanSupplier condition) {
     long end = System.nanoTime() + LONG.toNanos();
     while (!condition.getAsBoolean()) {
