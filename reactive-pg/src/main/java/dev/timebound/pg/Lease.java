@@ -27,6 +27,7 @@ final class Lease {
   private final AtomicInteger use = new AtomicInteger(UNTOUCHED);
   private final AtomicBoolean ended = new AtomicBoolean();
   private volatile boolean began;
+  private volatile boolean proved;
 
   Lease(PooledRef<ReaderConnection> ref, PgSettings settings, ReaderPool pool) {
     this.ref = ref;
@@ -59,11 +60,22 @@ final class Lease {
     began = true;
   }
 
+  /** Its BEGIN has been answered: from now on it is in a transaction until it is given back. */
+  void proved() {
+    proved = true;
+  }
+
   /**
    * The read ended by itself. The connection goes back once it passes the release check. (PG-15)
    */
   void release() {
     if (ends()) {
+      if (proved && connection.driver().isAutoCommit()) {
+        // the read's own SQL ended the transaction: what it set outlives a ROLLBACK, and nobody
+        // knows what that was
+        close(CloseReason.OPEN_TRANSACTION);
+        return;
+      }
       check(settings.releaseTimeout())
           .subscribe(
               null,

@@ -167,6 +167,7 @@ final class ReadSession {
                   .doOnNext(
                       standby -> {
                         charge("pg.proof", began);
+                        lease.proved();
                         lease.connection().proofs().ran();
                         router.roleSeen(c.reader(), standby);
                         bind(lease.driver(), RouteReason.PROVED);

@@ -3,6 +3,7 @@ package dev.timebound.pg;
 import static dev.timebound.pg.Eventually.eventually;
 import static dev.timebound.pg.Routed.rows;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresReplicaSetExtension;
@@ -11,6 +12,7 @@ import io.r2dbc.spi.Connection;
 import java.time.Duration;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -118,6 +120,23 @@ class LeftAsItIsSentTest {
         .isNotEmpty()
         .noneMatch(PostgresSession::isRunning);
     assertThat(routed.closed(CloseReason.CANCELLED)).isZero();
+  }
+
+  @Test
+  @DisplayName("PG-16 PG-19 a statement of a read that has ended is refused, and sent nowhere")
+  void behindTheEnd() {
+    routed.warm();
+    AtomicReference<Connection> kept = new AtomicReference<>();
+    routed
+        .db
+        .read(
+            c -> {
+              kept.set(c);
+              return rows("SELECT 1").apply(c);
+            })
+        .blockLast(Routed.BOUND);
+    assertThatThrownBy(() -> Flux.from(rows("SELECT 2").apply(kept.get())).blockLast(Routed.BOUND))
+        .hasMessage("the read-only transaction has ended");
   }
 
   @Test

@@ -242,6 +242,41 @@ class PoolReleaseTest {
     }
 
     @Test
+    @DisplayName("PG-15 a close that cannot even say goodbye is bounded: its socket is closed")
+    void closeThatCannotBeSent() {
+      ReaderPool pool = pools.through(proxy, it -> it.size(1, 1).close(Duration.ofMillis(300)));
+      Lease lease = ReaderPools.acquire(pool);
+      pid(lease);
+      proxy.freezeEstablished();
+      // more than the sockets between take in: what follows it waits
+      ReaderPools.run(lease, "SELECT 1 /*" + "x".repeat(64 << 20) + "*/")
+          .onErrorComplete()
+          .subscribe();
+      lease.connection().closeGently();
+      assertThat(pool.openSockets()).isOne();
+      ReaderPools.until(
+          "its socket is closed", () -> pool.openSockets() == 0, () -> "" + pool.openSockets());
+      lease.drop(CloseReason.ERROR);
+    }
+
+    @Test
+    @DisplayName(
+        "PG-15 PG-17 where the read's own SQL ended its transaction: what that set is gone")
+    void endedByItsText() {
+      ReaderPool pool = pools.through(proxy, it -> it.size(1, 1));
+      Lease lease = ReaderPools.acquire(pool);
+      String pid = pid(lease);
+      lease.began();
+      ReaderPools.run(lease, BEGIN).block(LONG);
+      lease.proved();
+      ReaderPools.run(lease, "SET statement_timeout = 7777; COMMIT").block(LONG);
+      lease.release();
+      ReaderPools.until(
+          "counted", () -> pools.counts.of(CloseReason.OPEN_TRANSACTION) == 1, () -> "not");
+      assertThat(nextPid(pool)).isNotEqualTo(pid);
+    }
+
+    @Test
     @DisplayName("PG-15 a close on a frozen server holds up nobody: its slot is free before it")
     void closeOnAFrozenServer() {
       ReaderPool pool =

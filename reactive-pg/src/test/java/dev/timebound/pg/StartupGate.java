@@ -31,16 +31,22 @@ final class StartupGate implements AutoCloseable {
   private volatile Predicate<Map<String, String>> refused = any -> false;
   private volatile String state = "";
   private volatile String message = "";
+  private volatile String garbled = "";
+  private volatile String garbledInto = "";
 
-  private StartupGate(int serverPort) throws IOException {
+  private StartupGate(String address, int serverPort) throws IOException {
     this.serverPort = serverPort;
-    this.listener = new ServerSocket(0, 50, InetAddress.getByName("127.0.0.1"));
+    this.listener = new ServerSocket(0, 50, InetAddress.getByName(address));
     spawn(this::accept);
   }
 
   static StartupGate before(int serverPort) {
+    return before(serverPort, "127.0.0.1");
+  }
+
+  static StartupGate before(int serverPort, String address) {
     try {
-      return new StartupGate(serverPort);
+      return new StartupGate(address, serverPort);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -54,6 +60,15 @@ final class StartupGate implements AutoCloseable {
     state = withState;
     message = withMessage;
     refused = which;
+  }
+
+  /** From now on has the server read another text of the same length in place of that one. */
+  void garble(String text, String instead) {
+    if (text.length() != instead.length()) {
+      throw new IllegalArgumentException(instead + " (expected: as long as " + text + ")");
+    }
+    garbled = text;
+    garbledInto = instead;
   }
 
   /** The settings of every startup packet that came. */
@@ -90,20 +105,26 @@ final class StartupGate implements AutoCloseable {
         out.writeInt(length);
         out.write(body);
         out.flush();
-        spawn(() -> pump(server, client));
-        pump(client, server);
+        spawn(() -> pump(server, client, false));
+        pump(client, server, true);
       }
     }
   }
 
-  private static void pump(Socket from, Socket to) throws IOException {
+  private void pump(Socket from, Socket to, boolean garbles) throws IOException {
     try (from;
         to) {
       InputStream in = from.getInputStream();
       OutputStream out = to.getOutputStream();
       byte[] buffer = new byte[8192];
       for (int n = in.read(buffer); n >= 0; n = in.read(buffer)) {
-        out.write(buffer, 0, n);
+        if (garbles) {
+          // what one statement's text is sent in is short, and comes in one piece
+          String passed = new String(buffer, 0, n, StandardCharsets.ISO_8859_1);
+          out.write(passed.replace(garbled, garbledInto).getBytes(StandardCharsets.ISO_8859_1));
+        } else {
+          out.write(buffer, 0, n);
+        }
         out.flush();
       }
     }
