@@ -238,7 +238,7 @@ public final class ScriptedCas implements AutoCloseable {
   public synchronized void kill() {
     if (engine != null) {
       // a client that connects again at once is ended with the port
-      List<CasLink> open = links.stream().filter(CasLink::isOpen).toList();
+      List<CasLink> open = log.links().stream().filter(CasLink::isOpen).toList();
       open.forEach(CasLink::reset);
       Wait.until(
           "they are reset",
