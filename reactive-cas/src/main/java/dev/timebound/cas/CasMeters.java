@@ -60,16 +60,29 @@ abstract class CasMeters {
   /** Bytes were not those that their digest names. */
   void mismatch() {}
 
+  /** A write has ended: the same outcomes. */
+  void writeEnded(String outcome, long nanos) {}
+
+  /** Bytes of an upload were handed to its call, those that are sent again too. */
+  void written(int bytes) {}
+
+  /** An upload goes on from what its server has. */
+  void uploadResumed() {}
+
   /** The only place that touches Micrometer's types at run time: it is optional. */
   private static final class InRegistry extends CasMeters {
     private final MeterRegistry registry;
     private final String ring;
     private final Counter bytesRead;
+    private final Counter bytesWritten;
     private final Counter resumes;
+    private final Counter uploadResumes;
     private final Counter mismatches;
 
     /** A look-up in the registry costs more than all else a small read does here. */
     private final ConcurrentHashMap<String, Timer> reads = new ConcurrentHashMap<>();
+
+    private final ConcurrentHashMap<String, Timer> writes = new ConcurrentHashMap<>();
 
     InRegistry(MeterRegistry registry, String ring) {
       this.registry = registry;
@@ -80,6 +93,14 @@ abstract class CasMeters {
               .baseUnit("bytes")
               .tag("ring", ring)
               .register(registry);
+      this.bytesWritten =
+          Counter.builder("timebound.cas.write.bytes")
+              .description("bytes of uploads handed to their calls")
+              .baseUnit("bytes")
+              .tag("ring", ring)
+              .register(registry);
+      this.uploadResumes =
+          counter("timebound.cas.write.resumes", "uploads taken up where their server had come to");
       this.resumes = counter("timebound.cas.resumes", "reads taken up after their first byte");
       this.mismatches =
           counter("timebound.cas.mismatches", "blobs whose bytes were not their digest's");
@@ -118,6 +139,29 @@ abstract class CasMeters {
           .tag("ring", ring)
           .tag("outcome", outcome)
           .register(registry);
+    }
+
+    @Override
+    void writeEnded(String outcome, long nanos) {
+      writes.computeIfAbsent(outcome, this::writes).record(nanos, TimeUnit.NANOSECONDS);
+    }
+
+    private Timer writes(String outcome) {
+      return Timer.builder("timebound.cas.writes")
+          .description("writes from subscription to end")
+          .tag("ring", ring)
+          .tag("outcome", outcome)
+          .register(registry);
+    }
+
+    @Override
+    void written(int bytes) {
+      bytesWritten.increment(bytes);
+    }
+
+    @Override
+    void uploadResumed() {
+      uploadResumes.increment();
     }
 
     @Override

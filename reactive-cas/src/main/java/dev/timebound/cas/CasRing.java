@@ -1,6 +1,7 @@
 package dev.timebound.cas;
 
 import dev.timebound.cas.CasConfig.Endpoint;
+import dev.timebound.deadline.Deadlines;
 import dev.timebound.grpc.ConnectionLoops;
 import dev.timebound.grpc.DeliveryExecutor;
 import dev.timebound.health.HealthEngine;
@@ -10,9 +11,11 @@ import io.grpc.ManagedChannel;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
+import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -37,6 +40,8 @@ public final class CasRing implements AutoCloseable {
   private final ShardCalls calls;
   private final Reads reads;
   private final Lookups lookups;
+  private final Writes writes;
+  private final ShardCapabilities capabilities;
   private final AtomicBoolean closed = new AtomicBoolean();
 
   CasRing(CasRingBuilder builder, RingSettings settings) {
@@ -68,6 +73,8 @@ public final class CasRing implements AutoCloseable {
         new ShardCalls(settings, builder.headerSource(), builder.tokens(settings.scheduler()));
     this.reads = new Reads(shards, calls, delivery, meters);
     this.lookups = new Lookups(shards, calls, meters);
+    this.capabilities = new ShardCapabilities(shards, calls);
+    this.writes = new Writes(shards, calls, capabilities, meters);
     all.forEach(shard -> shard.connection().start());
   }
 
@@ -122,6 +129,71 @@ public final class CasRing implements AutoCloseable {
    */
   public Mono<Set<Digest>> findMissingStrict(Set<Digest> digests) {
     return lookups.findMissing(digests).map(BlobPresence::missingOrThrow);
+  }
+
+  /**
+   * Writes a blob to its home shard, and to no other: where that does not take it the write fails,
+   * so that no blob lies where it is not looked for (CAS-26).
+   *
+   * <p>The content is subscribed to when the call has started, in the caller's Context, and asked
+   * for as the server takes it. Each buffer is read until the Mono ends and must not be changed
+   * until then. Its bytes are checked on the way: more of them than the digest says, fewer, or
+   * others end the write with {@link DataLossException} before the upload is finished, so that the
+   * server keeps nothing (CAS-30).
+   *
+   * <p>An upload that breaks goes on from what the server says it has, a few times, within the
+   * caller's deadline (CAS-4). The last MiB sent is held for that; where the server has less than
+   * what came before, the content is subscribed to once more and skipped up to there. Content that
+   * can be subscribed to only once therefore survives only failures within its last MiB, of a blob
+   * up to that size all; a write that would need it again fails with the shard's error. There is no
+   * bound in all but the deadline: a server that takes nothing for gapTimeout, or that does not
+   * answer for rpcTimeout once it has all, has failed (CAS-3).
+   *
+   * <p>A blob that the server has already ends the upload early, with success. The empty blob is
+   * never sent.
+   *
+   * <p>Errors: {@link DataLossException}; what the content failed with, as it is; {@link
+   * dev.timebound.deadline.DeadlineExceededException} where the caller's deadline passed; else
+   * {@link io.grpc.StatusRuntimeException}, which names the shard.
+   */
+  public Mono<WriteResult> write(Digest digest, Publisher<? extends ByteBuffer> content) {
+    Objects.requireNonNull(digest, "digest");
+    return writes.write(digest, Objects.requireNonNull(content, "content"));
+  }
+
+  /** As {@link #write(Digest, Publisher)}, of bytes at hand, which can always be sent again. */
+  public Mono<WriteResult> write(Digest digest, byte[] content) {
+    Objects.requireNonNull(content, "content");
+    return write(digest, Mono.fromSupplier(() -> ByteBuffer.wrap(content)));
+  }
+
+  /**
+   * As {@link #write(Digest, byte[])}, under the digest that the ring's digest function makes of
+   * the bytes when the Mono is subscribed to.
+   */
+  public Mono<WriteResult> write(byte[] content) {
+    Objects.requireNonNull(content, "content");
+    return Mono.defer(() -> write(Digest.of(content, calls.settings().digestFunction()), content));
+  }
+
+  /**
+   * What a shard's server says of itself: asked once, and kept (CAS-32). A server that does not
+   * know the question has told nothing. Errors as of any call; a failure is not kept.
+   *
+   * @throws IllegalArgumentException where the ring has no shard of this name
+   */
+  public Mono<CasCapabilities> capabilities(String shard) {
+    for (Shard each : shards.all()) {
+      if (each.name().equals(shard)) {
+        return Mono.deferContextual(
+            context ->
+                Mono.from(
+                    Deadlines.<CasCapabilities>of(Deadlines.current(context), "cas.capabilities")
+                        .apply(capabilities.of(each))));
+      }
+    }
+    throw new IllegalArgumentException(
+        "shard: " + shard + " (expected: one of " + shards.all() + ")");
   }
 
   /** How each shard stands, as the health engine sees it. */

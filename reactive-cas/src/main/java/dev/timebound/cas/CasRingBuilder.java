@@ -45,6 +45,8 @@ public final class CasRingBuilder {
   private static final long IDLE_TIMEOUT_OFF_DAYS = 30;
 
   private static final int MOST_RETRIES = 100;
+  private static final int SMALLEST_CHUNK = 64 << 10;
+  private static final int LARGEST_CHUNK = 1 << 20;
 
   private final CasConfig config;
   private String name = "cas";
@@ -62,6 +64,7 @@ public final class CasRingBuilder {
   private boolean resumeMidStream;
   private int retries = 3;
   private @Nullable RetryBudget retryBudget;
+  private int writeChunkSize = SMALLEST_CHUNK;
   private DigestFunction digestFunction = DigestFunction.SHA256;
   private ChannelCredentials credentials = InsecureChannelCredentials.create();
   private Function<ContextView, Metadata> headers = context -> new Metadata();
@@ -217,6 +220,19 @@ public final class CasRingBuilder {
     return this;
   }
 
+  /**
+   * Bytes of a piece of an upload, but for its last. Default 64 KiB, which is also the least; at
+   * most 1 MiB. An upload's progress is counted in pieces: one that takes longer than gapTimeout is
+   * taken for none. (CAS-3)
+   */
+  public CasRingBuilder writeChunkSize(int bytes) {
+    if (bytes < SMALLEST_CHUNK || bytes > LARGEST_CHUNK) {
+      throw invalid("writeChunkSize", bytes, SMALLEST_CHUNK + " to " + LARGEST_CHUNK);
+    }
+    this.writeChunkSize = bytes;
+    return this;
+  }
+
   /** What makes the digests of blobs whose digest is not given. Default SHA-256. (CAS-32) */
   public CasRingBuilder digestFunction(DigestFunction function) {
     this.digestFunction = Objects.requireNonNull(function, "digestFunction");
@@ -311,6 +327,7 @@ public final class CasRingBuilder {
             resumeMidStream,
             retries,
             retryBudget == null ? RetryBudget.builder().scheduler(timers).build() : retryBudget,
+            writeChunkSize,
             timers));
   }
 

@@ -12,6 +12,7 @@ import reactor.core.scheduler.Scheduler;
  *
  * @param rpcTimeout zero where there is none
  * @param retries attempts beyond the first without progress in between
+ * @param writeChunkSize bytes of an upload's pieces
  * @param scheduler clock and timers; the callers' deadlines have their own
  */
 record RingSettings(
@@ -25,6 +26,7 @@ record RingSettings(
     boolean resumeMidStream,
     int retries,
     RetryBudget retryBudget,
+    int writeChunkSize,
     Scheduler scheduler) {
 
   private static final Duration FIRST_RETRY = Duration.ofMillis(20);

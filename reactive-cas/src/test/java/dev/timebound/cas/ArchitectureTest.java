@@ -54,6 +54,7 @@ class ArchitectureTest {
         .containsExactlyInAnyOrder(
             "BlobNotFoundException",
             "BlobPresence",
+            "CasCapabilities",
             "CasConfig",
             "CasRing",
             "CasRingBuilder",
@@ -63,6 +64,7 @@ class ArchitectureTest {
             "DigestHasher",
             "DigestVerifier",
             "ShardSelector",
-            "UnknownBlobsException");
+            "UnknownBlobsException",
+            "WriteResult");
   }
 }

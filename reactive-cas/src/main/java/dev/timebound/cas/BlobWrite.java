@@ -1,0 +1,247 @@
+package dev.timebound.cas;
+
+import dev.timebound.cas.ShardStatuses.Verdict;
+import dev.timebound.cas.wire.ByteStreamGrpc;
+import dev.timebound.cas.wire.ByteStreams.QueryWriteStatusRequest;
+import dev.timebound.cas.wire.ByteStreams.QueryWriteStatusResponse;
+import dev.timebound.cas.wire.ByteStreams.WriteResponse;
+import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.Deadlines;
+import dev.timebound.grpc.CallAttempt;
+import dev.timebound.grpc.GrpcCalls;
+import dev.timebound.health.Claim;
+import io.github.resilience4j.core.IntervalFunction;
+import io.grpc.Status;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.List;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+import org.reactivestreams.Publisher;
+import reactor.core.publisher.Mono;
+import reactor.util.context.Context;
+import reactor.util.context.ContextView;
+import reactor.util.retry.Retry;
+
+/**
+ * One write of one blob, to its home and nowhere else (CAS-26): its attempts, one after the other,
+ * each from where the server has come to.
+ */
+final class BlobWrite {
+  private static final IntervalFunction BACKOFF = RingSettings.retryBackoff();
+
+  private final Writes writes;
+  private final Digest digest;
+  private final Shard home;
+  private final Deadline caller;
+  private final UploadSource source;
+  private final RingSettings settings;
+
+  /** A new one wherever it is not known what the server has of the one before. */
+  private UUID upload = UUID.randomUUID();
+
+  /** What the server says it has. */
+  private long committed;
+
+  private boolean statusUnknown;
+  private int retried;
+  private boolean renewed;
+
+  // of the attempt under way, or the one that failed last
+  private CallAttempt attempt = CallAttempt.create();
+  private ShardCalls.@Nullable Opened opened;
+  private @Nullable Throwable lastFailure;
+
+  BlobWrite(
+      Writes writes, Digest digest, Publisher<? extends ByteBuffer> content, ContextView context) {
+    this.writes = writes;
+    this.digest = digest;
+    this.settings = writes.settings();
+    this.home = writes.shards().home(digest);
+    this.caller = Deadlines.current(context);
+    this.source =
+        new UploadSource(
+            content, digest, settings.writeChunkSize(), Writes.KEPT, Context.of(context));
+  }
+
+  Mono<WriteResult> run() {
+    long beganAt = settings.now();
+    settings.retryBudget().requested();
+    Mono<WriteResult> all =
+        Mono.defer(this::attempt)
+            .retryWhen(Retry.from(failed -> failed.concatMap(signal -> after(signal.failure()))))
+            .onErrorMap(this::told);
+    return Mono.from(Deadlines.<WriteResult>of(caller, Writes.OPERATION).apply(all))
+        .doOnSuccess(done -> ended(CasMeters.OK, beganAt))
+        .doOnError(e -> ended(CasMeters.outcome(e), beganAt))
+        .doOnCancel(() -> ended(CasMeters.CANCELLED, beganAt));
+  }
+
+  private void ended(String outcome, long beganAt) {
+    source.close();
+    writes.meters().writeEnded(outcome, settings.now() - beganAt);
+  }
+
+  // --- one attempt
+
+  private Mono<WriteResult> attempt() {
+    return writes
+        .capabilities()
+        .serving(home, digest.function())
+        .flatMap(known -> isBegun() ? status().flatMap(this::goOn) : send());
+  }
+
+  /** Whether the server may have something of it. */
+  private boolean isBegun() {
+    return committed > 0 || attempt.messagesSent() > 0;
+  }
+
+  /** How far the upload has come; empty where that cannot be known. */
+  private Mono<QueryWriteStatusResponse> status() {
+    if (statusUnknown) {
+      return Mono.just(QueryWriteStatusResponse.getDefaultInstance());
+    }
+    QueryWriteStatusRequest request =
+        QueryWriteStatusRequest.newBuilder().setResourceName(resourceName()).build();
+    return Mono.defer(
+            () -> {
+              Claim<Shard> claim = writes.shards().claims(List.of(home)).next();
+              return claim == null
+                  ? Mono.error(ShardCapabilities.left(home))
+                  : writes
+                      .calls()
+                      .unary(claim, ByteStreamGrpc.getQueryWriteStatusMethod(), request, 1);
+            })
+        .onErrorResume(
+            e -> !isWorthARetry(e) && ShardStatuses.of(e) != Verdict.CALLER,
+            e -> {
+              statusUnknown = ShardCapabilities.isUnimplemented(e);
+              return Mono.just(QueryWriteStatusResponse.getDefaultInstance());
+            });
+  }
+
+  private Mono<WriteResult> goOn(QueryWriteStatusResponse status) {
+    if (status.getComplete()) {
+      return Mono.just(new WriteResult(digest, false));
+    }
+    long has = status.getCommittedSize();
+    if (has <= 0 || has > digest.sizeBytes()) {
+      // Under the old name a server might add to what it has.
+      upload = UUID.randomUUID();
+      has = 0;
+    }
+    if (has > committed) {
+      retried = 0;
+    }
+    committed = has;
+    if (committed > 0) {
+      writes.meters().uploadResumed();
+    }
+    return send();
+  }
+
+  private String resourceName() {
+    return ResourceNames.write(home.instanceName(), upload, digest);
+  }
+
+  private Mono<WriteResult> send() {
+    Claim<Shard> claim = writes.shards().claims(List.of(home)).next();
+    if (claim == null) {
+      return Mono.error(ShardCapabilities.left(home));
+    }
+    CallAttempt made = CallAttempt.create();
+    attempt = made;
+    opened = null;
+    UploadWatch watch = new UploadWatch(home, settings, made);
+    Mono<WriteResponse> call = writes.calls().open(claim).flatMap(with -> call(with, made, watch));
+    return Mono.firstWithSignal(call, watch.stalled())
+        .map(answer -> checked(answer, watch))
+        .onErrorMap(e -> ShardCalls.told(e, caller, caller, home.name()))
+        .doOnSuccess(done -> claim.succeeded())
+        .doOnError(e -> end(claim, e))
+        .doOnCancel(claim::cancelled);
+  }
+
+  private Mono<WriteResponse> call(ShardCalls.Opened with, CallAttempt made, UploadWatch watch) {
+    opened = with;
+    return GrpcCalls.clientStreaming(
+        with.channel(),
+        ByteStreamGrpc.getWriteMethod(),
+        with.options().withOption(CallAttempt.KEY, made),
+        source
+            .requests(resourceName(), committed)
+            .doOnNext(request -> writes.meters().written(request.getData().size()))
+            .doOnComplete(watch::complete));
+  }
+
+  private static void end(Claim<Shard> claim, Throwable failure) {
+    if (failure instanceof SourceException) {
+      claim.cancelled();
+    } else {
+      ShardCalls.end(claim, failure);
+    }
+  }
+
+  private WriteResult checked(WriteResponse answer, UploadWatch watch) {
+    long size = answer.getCommittedSize();
+    if (size != digest.sizeBytes()) {
+      throw Status.INTERNAL
+          .withDescription(
+              home
+                  + ": upload of "
+                  + digest
+                  + ": committed_size "
+                  + size
+                  + " (expected: "
+                  + digest.sizeBytes()
+                  + ")")
+          .asRuntimeException();
+    }
+    return new WriteResult(digest, !watch.isComplete());
+  }
+
+  // --- after an attempt
+
+  private boolean isWorthARetry(Throwable failure) {
+    return !(failure instanceof SourceException) && ShardStatuses.of(failure).retryable;
+  }
+
+  private Mono<Boolean> after(Throwable failure) {
+    if (failure instanceof SourceException) {
+      return Mono.error(failure);
+    }
+    Throwable before = lastFailure;
+    lastFailure = failure;
+    if (before != null && before != failure) {
+      failure.addSuppressed(before);
+    }
+    ShardCalls.Opened with = opened;
+    if (!renewed && with != null && with.renew(failure)) {
+      renewed = true;
+      return Mono.just(true);
+    }
+    if (!isWorthARetry(failure) || retried >= settings.retries()) {
+      return Mono.error(failure);
+    }
+    long pause = TimeUnit.MILLISECONDS.toNanos(BACKOFF.apply(retried + 1));
+    if (caller.remainingNanos() <= pause || !settings.retryBudget().tryTake()) {
+      return Mono.error(failure);
+    }
+    retried++;
+    return Mono.delay(Duration.ofNanos(pause), settings.scheduler()).thenReturn(true);
+  }
+
+  /** A source that can be read once only tells nothing of why it was read twice. */
+  private Throwable told(Throwable failure) {
+    if (!(failure instanceof SourceException wrapped)) {
+      return failure;
+    }
+    Throwable before = lastFailure;
+    if (source.isResubscribed() && before != null) {
+      before.addSuppressed(wrapped.failure());
+      return before;
+    }
+    return wrapped.failure();
+  }
+}

@@ -1,0 +1,128 @@
+package dev.timebound.cas;
+
+import dev.timebound.cas.wire.CapabilitiesGrpc;
+import dev.timebound.cas.wire.RemoteExecution.GetCapabilitiesRequest;
+import dev.timebound.cas.wire.RemoteExecution.ServerCapabilities;
+import dev.timebound.deadline.Deadline;
+import dev.timebound.health.Claim;
+import io.grpc.MethodDescriptor;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
+import reactor.core.publisher.Mono;
+
+/**
+ * What the shards' servers say of themselves: asked once of each, by whoever needs it first, and
+ * kept; a failure is not kept (CAS-32).
+ */
+final class ShardCapabilities {
+  private static final MethodDescriptor<GetCapabilitiesRequest, ServerCapabilities> METHOD =
+      CapabilitiesGrpc.getGetCapabilitiesMethod();
+
+  /** The question is many callers': where rpcTimeout is off, it must still end. */
+  private static final Duration LONGEST = Duration.ofSeconds(30);
+
+  private final RingShards shards;
+  private final ShardCalls calls;
+  private final Map<Shard, Mono<CasCapabilities>> answers = new ConcurrentHashMap<>();
+
+  /** For who does not want to wait. */
+  private final Map<Shard, CasCapabilities> known = new ConcurrentHashMap<>();
+
+  ShardCapabilities(RingShards shards, ShardCalls calls) {
+    this.shards = shards;
+    this.calls = calls;
+  }
+
+  /** What is known of the shard by now; null where nothing is. */
+  @Nullable CasCapabilities known(Shard shard) {
+    return known.get(shard);
+  }
+
+  /**
+   * The answer, or the one being waited for. The first caller's Context is the call's, without its
+   * deadline: that bounds nobody else. A caller that gives up does not end it.
+   */
+  Mono<CasCapabilities> of(Shard shard) {
+    return Mono.defer(() -> answers.computeIfAbsent(shard, this::asking));
+  }
+
+  private Mono<CasCapabilities> asking(Shard shard) {
+    return Mono.defer(() -> ask(shard))
+        .timeout(LONGEST, Mono.error(() -> late(shard)), calls.settings().scheduler())
+        .doOnNext(answer -> known.put(shard, answer))
+        .doOnError(e -> answers.remove(shard))
+        .contextWrite(context -> context.delete(Deadline.class))
+        .cache();
+  }
+
+  private Mono<CasCapabilities> ask(Shard shard) {
+    Claim<Shard> claim = shards.claims(List.of(shard)).next();
+    if (claim == null) {
+      return Mono.error(left(shard));
+    }
+    GetCapabilitiesRequest request =
+        GetCapabilitiesRequest.newBuilder().setInstanceName(shard.instanceName()).build();
+    return calls
+        .unary(claim, METHOD, request, 1)
+        .map(answer -> CasCapabilities.of(answer.getCacheCapabilities()))
+        .onErrorResume(ShardCapabilities::isUnimplemented, e -> Mono.just(CasCapabilities.UNTOLD));
+  }
+
+  /** The server does not know the question. */
+  static boolean isUnimplemented(Throwable failure) {
+    return failure instanceof StatusRuntimeException e
+        && e.getStatus().getCode() == Status.Code.UNIMPLEMENTED;
+  }
+
+  private static StatusRuntimeException late(Shard shard) {
+    return Status.DEADLINE_EXCEEDED
+        .withDescription(shard + ": no capabilities within " + LONGEST)
+        .asRuntimeException();
+  }
+
+  /** The shard is none of the ring's any more: the ring is closed. */
+  static StatusRuntimeException left(Shard shard) {
+    return Status.UNAVAILABLE.withDescription(shard + ": the ring is closed").asRuntimeException();
+  }
+
+  /**
+   * As {@link #of}, for a call that names digests of this function.
+   *
+   * <p>A server that refuses the question, for whatever reason of its own, may serve the call all
+   * the same: then nothing is known of it. Where it does not answer the failure is the call's.
+   */
+  Mono<CasCapabilities> serving(Shard shard, DigestFunction function) {
+    return of(shard)
+        .onErrorResume(ShardCapabilities::isRefusal, e -> Mono.just(CasCapabilities.UNTOLD))
+        .doOnNext(answer -> require(shard, answer, function));
+  }
+
+  private static boolean isRefusal(Throwable failure) {
+    return ShardStatuses.of(failure) == ShardStatuses.Verdict.FINAL
+        || ShardStatuses.of(failure) == ShardStatuses.Verdict.MISSING;
+  }
+
+  /**
+   * @throws StatusRuntimeException FAILED_PRECONDITION where the server names the functions it
+   *     knows, and this is none of them
+   */
+  private static void require(Shard shard, CasCapabilities answer, DigestFunction function) {
+    if (!answer.digestFunctions().isEmpty() && !answer.knows(function)) {
+      throw Status.FAILED_PRECONDITION
+          .withDescription(
+              "digestFunction: "
+                  + function
+                  + " (expected by "
+                  + shard
+                  + ": one of "
+                  + answer.digestFunctions()
+                  + ")")
+          .asRuntimeException();
+    }
+  }
+}

@@ -1,0 +1,66 @@
+package dev.timebound.cas;
+
+import java.nio.ByteBuffer;
+import org.reactivestreams.Publisher;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+
+/** Writes of single blobs, and what all of them share. */
+final class Writes {
+  static final String OPERATION = "cas.write";
+
+  /** Bytes sent last that an upload holds, so that it can send them again without its source. */
+  static final int KEPT = 1 << 20;
+
+  private final RingShards shards;
+  private final ShardCalls calls;
+  private final ShardCapabilities capabilities;
+  private final CasMeters meters;
+
+  Writes(RingShards shards, ShardCalls calls, ShardCapabilities capabilities, CasMeters meters) {
+    this.shards = shards;
+    this.calls = calls;
+    this.capabilities = capabilities;
+    this.meters = meters;
+  }
+
+  Mono<WriteResult> write(Digest digest, Publisher<? extends ByteBuffer> content) {
+    return digest.isEmpty()
+        ? nothing(digest, content)
+        : Mono.deferContextual(context -> new BlobWrite(this, digest, content, context).run())
+            .name(OPERATION);
+  }
+
+  /** The empty blob is everywhere; what is given as one is checked all the same. */
+  private static Mono<WriteResult> nothing(Digest digest, Publisher<? extends ByteBuffer> content) {
+    return Mono.defer(
+        () -> {
+          DigestVerifier verifier = DigestVerifier.of(digest);
+          return Flux.from(content)
+              .doOnNext(verifier::update)
+              .then(Mono.fromSupplier(() -> new WriteResult(digest, true)));
+        });
+  }
+
+  // --- for the writes
+
+  RingShards shards() {
+    return shards;
+  }
+
+  ShardCalls calls() {
+    return calls;
+  }
+
+  ShardCapabilities capabilities() {
+    return capabilities;
+  }
+
+  RingSettings settings() {
+    return calls.settings();
+  }
+
+  CasMeters meters() {
+    return meters;
+  }
+}
