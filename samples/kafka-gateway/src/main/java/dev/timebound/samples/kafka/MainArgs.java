@@ -1,0 +1,90 @@
+package dev.timebound.samples.kafka;
+
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What the command line says.
+ *
+ * @param advertise HOST:PORT; null for where it listens
+ * @param topics to be made, with their number of partitions
+ */
+record MainArgs(String host, int port, @Nullable String advertise, Map<String, Integer> topics) {
+  private static final int KAFKA_PORT = 9092;
+
+  /**
+   * @throws IllegalArgumentException whose message is for the one who typed
+   */
+  static MainArgs parse(String... args) {
+    String host = "127.0.0.1";
+    int port = KAFKA_PORT;
+    String advertise = null;
+    Map<String, Integer> topics = new LinkedHashMap<>();
+    Iterator<String> words = List.of(args).iterator();
+    while (words.hasNext()) {
+      String option = words.next();
+      switch (option) {
+        case "--host" -> host = value(option, words);
+        case "--port" -> port = number(option, value(option, words));
+        case "--advertise" -> {
+          advertise = value(option, words);
+          split(option, advertise);
+        }
+        case "--topic" -> {
+          String[] topic = split(option, value(option, words));
+          topics.put(topicName(topic[0]), number(option, topic[1]));
+        }
+        default -> throw new IllegalArgumentException("Unknown option " + option);
+      }
+    }
+    return new MainArgs(host, port, advertise, topics);
+  }
+
+  private static String value(String option, Iterator<String> words) {
+    if (!words.hasNext()) {
+      throw new IllegalArgumentException(option + " needs a value");
+    }
+    return words.next();
+  }
+
+  private static int number(String option, String value) {
+    try {
+      int number = Integer.parseInt(value);
+      if (number >= 0) {
+        return number;
+      }
+    } catch (NumberFormatException e) {
+      // told below
+    }
+    throw new IllegalArgumentException(option + ": " + value + " (expected: a number >= 0)");
+  }
+
+  private static String[] split(String option, String value) {
+    int colon = value.lastIndexOf(':');
+    if (colon < 1) {
+      throw new IllegalArgumentException(option + ": " + value + " (expected: NAME:NUMBER)");
+    }
+    String number = value.substring(colon + 1);
+    number(option, number);
+    return new String[] {value.substring(0, colon), number};
+  }
+
+  private static String topicName(String name) {
+    if (!Names.isTopic(name)) {
+      throw new IllegalArgumentException("--topic: " + name + " is no topic's name");
+    }
+    return name;
+  }
+
+  KafkaGatewayBuilder apply(KafkaGatewayBuilder builder) {
+    builder.listen(host, port);
+    if (advertise != null) {
+      String[] as = split("--advertise", advertise);
+      builder.advertise(as[0], Integer.parseInt(as[1]));
+    }
+    return builder;
+  }
+}

@@ -1,0 +1,8 @@
+package dev.timebound.samples.kafka;
+
+/**
+ * A gateway as clients know it.
+ *
+ * @param id {@code >= 0}
+ */
+record Node(int id, String host, int port) {}

@@ -1,0 +1,45 @@
+package dev.timebound.samples.kafka;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class MainArgsTest {
+  @Test
+  void nothingSaid() {
+    assertThat(MainArgs.parse().port()).isEqualTo(9092);
+    assertThat(MainArgs.parse().topics()).isEmpty();
+  }
+
+  @Test
+  void allSaid() {
+    MainArgs args =
+        MainArgs.parse(
+            "--host", "0.0.0.0", "--port", "0", "--advertise", "me:19092", "--topic", "orders:12");
+
+    assertThat(args.host()).isEqualTo("0.0.0.0");
+    assertThat(args.port()).isZero();
+    assertThat(args.advertise()).isEqualTo("me:19092");
+    assertThat(args.topics()).containsEntry("orders", 12);
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        "--port",
+        "--port x",
+        "--port -1",
+        "--topic a",
+        "--topic a/b:1",
+        "--advertise me",
+        "--what"
+      })
+  void noSense(String line) {
+    assertThatThrownBy(() -> MainArgs.parse(line.split(" ")))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining(line.split(" ")[0]);
+  }
+}
