@@ -3,6 +3,7 @@ package dev.timebound.cas;
 import dev.timebound.deadline.DeadlineExceededException;
 import io.grpc.StatusRuntimeException;
 import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.DistributionSummary;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import java.util.Locale;
@@ -66,6 +67,9 @@ abstract class CasMeters {
   /** Bytes of an upload were handed to its call, those that are sent again too. */
   void written(int bytes) {}
 
+  /** A batch is sent. */
+  void batch(String kind, int blobs) {}
+
   /** An upload goes on from what its server has. */
   void uploadResumed() {}
 
@@ -83,6 +87,8 @@ abstract class CasMeters {
     private final ConcurrentHashMap<String, Timer> reads = new ConcurrentHashMap<>();
 
     private final ConcurrentHashMap<String, Timer> writes = new ConcurrentHashMap<>();
+    private final ConcurrentHashMap<String, DistributionSummary> batches =
+        new ConcurrentHashMap<>();
 
     InRegistry(MeterRegistry registry, String ring) {
       this.registry = registry;
@@ -157,6 +163,20 @@ abstract class CasMeters {
     @Override
     void written(int bytes) {
       bytesWritten.increment(bytes);
+    }
+
+    @Override
+    void batch(String kind, int blobs) {
+      batches.computeIfAbsent(kind, this::batches).record(blobs);
+    }
+
+    private DistributionSummary batches(String kind) {
+      return DistributionSummary.builder("timebound.cas.batches")
+          .description("blobs of a batch that was sent")
+          .baseUnit("blobs")
+          .tag("ring", ring)
+          .tag("kind", kind)
+          .register(registry);
     }
 
     @Override

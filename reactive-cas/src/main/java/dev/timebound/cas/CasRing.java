@@ -10,7 +10,10 @@ import dev.timebound.health.HealthPolicy;
 import io.grpc.ManagedChannel;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -164,7 +167,7 @@ public final class CasRing implements AutoCloseable {
   /** As {@link #write(Digest, Publisher)}, of bytes at hand, which can always be sent again. */
   public Mono<WriteResult> write(Digest digest, byte[] content) {
     Objects.requireNonNull(content, "content");
-    return write(digest, Mono.fromSupplier(() -> ByteBuffer.wrap(content)));
+    return writes.write(digest, content);
   }
 
   /**
@@ -174,6 +177,54 @@ public final class CasRing implements AutoCloseable {
   public Mono<WriteResult> write(byte[] content) {
     Objects.requireNonNull(content, "content");
     return Mono.defer(() -> write(Digest.of(content, calls.settings().digestFunction()), content));
+  }
+
+  /**
+   * Reads many blobs, each once however often it is named, and tells of each, in no particular
+   * order (CAS-31). Small ones travel in batches of their shard, the others one by one, a few of
+   * each shard at once; what was read and not asked for holds back the rest.
+   *
+   * <p>One that could not be read fails no other: its {@link ReadManyResult#failure} is what {@link
+   * #read} would have failed with. Where a shard does not answer, its blobs are asked of the next
+   * ones, as {@link #findMissing} does it, in batches too. The Flux itself fails only with {@link
+   * dev.timebound.deadline.DeadlineExceededException}.
+   */
+  public Flux<ReadManyResult> readMany(Collection<Digest> digests) {
+    List<Digest> own = List.copyOf(digests);
+    return Flux.deferContextual(
+            context ->
+                Flux.from(
+                    Deadlines.<ReadManyResult>of(Deadlines.current(context), Reads.MANY)
+                        .apply(new ReadMany(reads, capabilities, context).run(own))))
+        .name(Reads.MANY);
+  }
+
+  /**
+   * Writes many blobs, each to its home, and tells of each, in no particular order (CAS-31). Small
+   * ones travel in batches, the others one by one, a few of each shard at once. The arrays must not
+   * be changed until the Flux ends.
+   *
+   * <p>One that could not be written fails no other: its {@link WriteManyResult#failure} is what
+   * {@link #write} would have failed with. The Flux itself fails only with {@link
+   * dev.timebound.deadline.DeadlineExceededException}.
+   */
+  public Flux<WriteManyResult> writeMany(Map<Digest, byte[]> blobs) {
+    return writes.writeMany(blobs);
+  }
+
+  /**
+   * As {@link #writeMany(Map)}, under the digests that the ring's digest function makes of the
+   * bytes when the Flux is subscribed to; equal ones are written once.
+   */
+  public Flux<WriteManyResult> writeMany(Collection<byte[]> blobs) {
+    List<byte[]> own = List.copyOf(blobs);
+    DigestFunction function = calls.settings().digestFunction();
+    return Flux.defer(
+        () -> {
+          Map<Digest, byte[]> named = new HashMap<>();
+          own.forEach(blob -> named.put(Digest.of(blob, function), blob));
+          return writeMany(named);
+        });
   }
 
   /**

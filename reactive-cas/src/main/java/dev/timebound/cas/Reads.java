@@ -10,6 +10,7 @@ import reactor.core.publisher.Mono;
 /** Reads of single blobs, and what all of them share. */
 final class Reads {
   static final String OPERATION = "cas.read";
+  static final String MANY = "cas.read-many";
 
   /** What an array may hold on any JVM. */
   private static final int LARGEST_ARRAY = Integer.MAX_VALUE - 8;

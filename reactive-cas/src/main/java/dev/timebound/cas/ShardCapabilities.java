@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
+import reactor.util.context.ContextView;
 
 /**
  * What the shards' servers say of themselves: asked once of each, by whoever needs it first, and
@@ -88,6 +89,11 @@ final class ShardCapabilities {
   /** The shard is none of the ring's any more: the ring is closed. */
   static StatusRuntimeException left(Shard shard) {
     return Status.UNAVAILABLE.withDescription(shard + ": the ring is closed").asRuntimeException();
+  }
+
+  /** Has the question asked, where it has not been, for others to know the answer. */
+  void learn(Shard shard, ContextView caller) {
+    of(shard).onErrorComplete().contextWrite(context -> context.putAll(caller)).subscribe();
   }
 
   /**

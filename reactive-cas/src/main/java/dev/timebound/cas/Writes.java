@@ -1,6 +1,8 @@
 package dev.timebound.cas;
 
+import dev.timebound.deadline.Deadlines;
 import java.nio.ByteBuffer;
+import java.util.Map;
 import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
@@ -8,6 +10,7 @@ import reactor.core.publisher.Mono;
 /** Writes of single blobs, and what all of them share. */
 final class Writes {
   static final String OPERATION = "cas.write";
+  static final String MANY = "cas.write-many";
 
   /** Bytes sent last that an upload holds, so that it can send them again without its source. */
   static final int KEPT = 1 << 20;
@@ -29,6 +32,20 @@ final class Writes {
         ? nothing(digest, content)
         : Mono.deferContextual(context -> new BlobWrite(this, digest, content, context).run())
             .name(OPERATION);
+  }
+
+  Mono<WriteResult> write(Digest digest, byte[] content) {
+    return write(digest, Mono.fromSupplier(() -> ByteBuffer.wrap(content)));
+  }
+
+  Flux<WriteManyResult> writeMany(Map<Digest, byte[]> blobs) {
+    Map<Digest, byte[]> own = Map.copyOf(blobs);
+    return Flux.deferContextual(
+            context ->
+                Flux.from(
+                    Deadlines.<WriteManyResult>of(Deadlines.current(context), MANY)
+                        .apply(new WriteMany(this, context).run(own))))
+        .name(MANY);
   }
 
   /** The empty blob is everywhere; what is given as one is checked all the same. */

@@ -63,8 +63,10 @@ class ArchitectureTest {
             "DigestFunction",
             "DigestHasher",
             "DigestVerifier",
+            "ReadManyResult",
             "ShardSelector",
             "UnknownBlobsException",
+            "WriteManyResult",
             "WriteResult");
   }
 }

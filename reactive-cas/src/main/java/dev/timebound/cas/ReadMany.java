@@ -1,0 +1,186 @@
+package dev.timebound.cas;
+
+import com.google.protobuf.ByteString;
+import dev.timebound.cas.ShardStatuses.Verdict;
+import dev.timebound.cas.wire.ContentAddressableStorageGrpc;
+import dev.timebound.cas.wire.RemoteExecution.BatchReadBlobsRequest;
+import dev.timebound.cas.wire.RemoteExecution.BatchReadBlobsResponse;
+import dev.timebound.health.Claim;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+import reactor.core.publisher.Flux;
+import reactor.core.publisher.Mono;
+import reactor.util.context.ContextView;
+
+/**
+ * One read of many blobs: small ones in batches of their shard, large ones one by one (CAS-31). A
+ * batch goes where each of its blobs would go alone; a blob's status is that blob's alone.
+ */
+final class ReadMany extends KeyRounds<BatchReadBlobsResponse, ReadManyResult> {
+  private final Reads reads;
+  private final ShardCapabilities capabilities;
+  private final ItemRetries retries;
+  private final ContextView context;
+
+  ReadMany(Reads reads, ShardCapabilities capabilities, ContextView context) {
+    super(Reads.MANY, reads.shards(), reads.calls(), reads.meters(), context);
+    this.reads = reads;
+    this.capabilities = capabilities;
+    this.context = context;
+    this.retries = new ItemRetries(reads.settings(), caller());
+  }
+
+  Flux<ReadManyResult> run(Collection<Digest> digests) {
+    List<Digest> keys = new ArrayList<>();
+    List<ReadManyResult> known = new ArrayList<>();
+    for (Digest digest : new LinkedHashSet<>(digests)) {
+      if (digest.isEmpty()) {
+        known.add(ReadManyResult.of(digest, ByteBuffer.allocate(0).asReadOnlyBuffer()));
+      } else {
+        keys.add(digest);
+      }
+    }
+    return Flux.fromIterable(known).concatWith(begin(keys));
+  }
+
+  /**
+   * Does not wait to learn what the server can: a shard that is frozen must not cost more than its
+   * share of the time. The smallest batch limit does until it is known.
+   */
+  @Override
+  Flux<ReadManyResult> asked(Next next, Part part) {
+    CasCapabilities known = capabilities.known(next.shard());
+    if (known == null) {
+      capabilities.learn(next.shard(), context);
+    }
+    return split(next, part, Batches.limit(known));
+  }
+
+  /** A batch that turns out too large for the server is cut. */
+  @Override
+  Flux<ReadManyResult> refused(Next next, Part part, Throwable failure) {
+    Flux<ReadManyResult> told = unknown(part.keys(), failure);
+    if (Status.fromThrowable(failure).getCode() != Status.Code.INVALID_ARGUMENT) {
+      return told;
+    }
+    return capabilities
+        .serving(next.shard(), next.function())
+        .map(Batches::limit)
+        .filter(limit -> !Batches.of(part.keys(), Digest::sizeBytes, limit).isOne())
+        .map(limit -> split(next, part, limit))
+        .onErrorComplete(e -> ShardStatuses.of(e) != Verdict.CALLER)
+        .defaultIfEmpty(told)
+        .flatMapMany(results -> results);
+  }
+
+  private Flux<ReadManyResult> split(Next next, Part part, long limit) {
+    Batches<Digest> batches = Batches.of(part.keys(), Digest::sizeBytes, limit);
+    Flux<ReadManyResult> small =
+        Flux.fromIterable(batches.packs())
+            .flatMap(pack -> ask(next, part.with(pack)), Batches.AT_ONCE);
+    return batches.singles().isEmpty() ? small : Flux.merge(small, alone(batches.singles()));
+  }
+
+  private Flux<ReadManyResult> alone(List<Digest> large) {
+    return Flux.fromIterable(large)
+        .flatMap(
+            digest ->
+                reads
+                    .readAll(digest)
+                    .map(
+                        bytes ->
+                            ReadManyResult.of(digest, ByteBuffer.wrap(bytes).asReadOnlyBuffer()))
+                    .onErrorResume(
+                        e -> ShardStatuses.of(e) != Verdict.CALLER,
+                        e -> Mono.just(ReadManyResult.failed(digest, e))),
+            Batches.AT_ONCE);
+  }
+
+  @Override
+  Mono<BatchReadBlobsResponse> call(
+      Claim<Shard> claim, Next next, List<Digest> keys, int candidatesLeft) {
+    BatchReadBlobsRequest.Builder request =
+        BatchReadBlobsRequest.newBuilder()
+            .setInstanceName(next.shard().instanceName())
+            .setDigestFunction(WireDigests.function(next.function()));
+    keys.forEach(key -> request.addDigests(WireDigests.of(key)));
+    meters().batch("read", keys.size());
+    return calls()
+        .unary(
+            claim,
+            ContentAddressableStorageGrpc.getBatchReadBlobsMethod(),
+            request.build(),
+            candidatesLeft);
+  }
+
+  @Override
+  Flux<ReadManyResult> answered(Next next, Part part, BatchReadBlobsResponse answer) {
+    Map<Digest, BatchReadBlobsResponse.Response> byDigest = new HashMap<>();
+    answer
+        .getResponsesList()
+        .forEach(r -> byDigest.put(WireDigests.from(r.getDigest(), next.function()), r));
+    boolean isHome = shards().home(part.keys().get(0)) == next.shard();
+    List<ReadManyResult> done = new ArrayList<>();
+    List<Digest> again = new ArrayList<>();
+    List<ReadManyResult> failed = new ArrayList<>();
+    List<Digest> elsewhere = new ArrayList<>();
+    for (Digest key : part.keys()) {
+      ReadManyResult result = result(next.shard(), key, byDigest.get(key));
+      Throwable failure = result.failure();
+      if (failure == null || failure instanceof DataLossException) {
+        done.add(result);
+      } else if (!isHome) {
+        elsewhere.add(key);
+      } else if (ItemRetries.isTransient(failure) && retries.may(key)) {
+        again.add(key);
+        failed.add(result);
+      } else {
+        done.add(result);
+      }
+    }
+    return Flux.fromIterable(done)
+        .concatWith(elsewhere(next.shard(), part, elsewhere))
+        .concatWith(retries.after(again, () -> ask(next, part.with(again)), failed));
+  }
+
+  private ReadManyResult result(
+      Shard shard, Digest key, BatchReadBlobsResponse.@Nullable Response answer) {
+    if (answer == null) {
+      return ReadManyResult.failed(key, ItemRetries.leftOut(shard, key));
+    }
+    int code = answer.getStatus().getCode();
+    if (code == Status.Code.NOT_FOUND.value()) {
+      StatusRuntimeException said = ItemRetries.failure(shard, key, answer.getStatus());
+      return ReadManyResult.failed(key, new BlobNotFoundException(key, shard.name(), said));
+    }
+    if (code != Status.Code.OK.value()) {
+      return ReadManyResult.failed(key, ItemRetries.failure(shard, key, answer.getStatus()));
+    }
+    return checked(key, answer.getData());
+  }
+
+  private ReadManyResult checked(Digest key, ByteString data) {
+    ByteBuffer bytes = data.asReadOnlyByteBuffer();
+    try {
+      DigestVerifier.of(key).update(bytes).finish();
+    } catch (DataLossException wrong) {
+      meters().mismatch();
+      return ReadManyResult.failed(key, wrong);
+    }
+    meters().read(data.size());
+    return ReadManyResult.of(key, bytes);
+  }
+
+  @Override
+  Flux<ReadManyResult> unknown(List<Digest> keys, Throwable cause) {
+    return Flux.fromIterable(keys).map(key -> ReadManyResult.failed(key, cause));
+  }
+}
