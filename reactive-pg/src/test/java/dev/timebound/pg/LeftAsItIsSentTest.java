@@ -22,6 +22,7 @@ import org.junit.jupiter.api.extension.ExtendWith;
 import org.reactivestreams.Publisher;
 import reactor.core.publisher.BaseSubscriber;
 import reactor.core.publisher.Flux;
+import reactor.core.scheduler.Schedulers;
 
 @ExtendWith(PostgresReplicaSetExtension.class)
 @DisplayName("PG-16 PG-19 a write given up in the moment that something of it is sent")
@@ -88,6 +89,8 @@ class LeftAsItIsSentTest {
         "none",
         c ->
             Flux.from(c.createStatement(INSERT_BOUND).bind(0, 1).execute())
+                // else its result comes while the execution is still being sent
+                .publishOn(Schedulers.parallel())
                 .concatMap(
                     result -> {
                       caller.dispose();

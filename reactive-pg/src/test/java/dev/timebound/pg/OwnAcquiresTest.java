@@ -18,6 +18,7 @@ import org.reactivestreams.Publisher;
 import reactor.core.Disposable;
 import reactor.core.publisher.Mono;
 import reactor.core.publisher.Sinks;
+import reactor.test.scheduler.VirtualTimeScheduler;
 
 /** An acquire that is cancelled in the moment that it is served loses the connection for good. */
 @ExtendWith(PostgresReplicaSetExtension.class)
@@ -84,6 +85,27 @@ class OwnAcquiresTest {
       // the first move was given up: there is a second one
       eventually(() -> assertThat(asked).hasValueGreaterThan(2));
       comesBack();
+    }
+  }
+
+  @Test
+  @DisplayName("PG-1 PG-20 nothing is begun once the database is closed")
+  void afterClose() {
+    VirtualTimeScheduler time = VirtualTimeScheduler.create();
+    try (Logged log = Logged.of(Heartbeat.class)) {
+      RoutedDatabase db =
+          RoutedDatabase.builder()
+              .writer(busy)
+              .heartbeat(Duration.ofMillis(10))
+              .scheduler(time)
+              .build();
+      db.close();
+      db.start();
+      time.advanceTimeBy(Duration.ofSeconds(2));
+      assertThat(asked).hasValue(0);
+      assertThat(log.warnings()).isEmpty();
+    } finally {
+      time.dispose();
     }
   }
 }
