@@ -9,7 +9,6 @@ import dev.timebound.test.PostgresReplicaSetExtension;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.PooledByteBufAllocator;
 import io.netty.util.ResourceLeakDetector;
-import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -22,7 +21,6 @@ import reactor.core.publisher.BaseSubscriber;
 @ExtendWith(PostgresReplicaSetExtension.class)
 @DisplayName("PG-19 a read that is given up under backpressure leaves no buffer behind")
 class BufferLeakTest {
-  private static final Duration PATIENCE = Duration.ofSeconds(20);
   private static final int READS = 40;
 
   private final ResourceLeakDetector.Level before = ResourceLeakDetector.getLevel();
@@ -45,7 +43,8 @@ class BufferLeakTest {
   void givenUp(String which) {
     try (Logged logged = Logged.of(ResourceLeakDetector.class)) {
       // on a busy machine too they come to their end, and are not cut off: that is what is tested
-      try (Routed routed = Routed.on(servers, patient -> patient.cancelGrace(PATIENCE)).warm()) {
+      try (Routed routed =
+          Routed.on(servers, patient -> patient.cancelGrace(Routed.PATIENT_GRACE)).warm()) {
         for (int i = 0; i < READS; i++) {
           AtomicInteger seen = new AtomicInteger();
           BaseSubscriber<String> reader =

@@ -34,7 +34,7 @@ class LeftAsItIsSentTest {
   private final BaseSubscriber<String> caller = new BaseSubscriber<>() {};
 
   LeftAsItIsSentTest(PostgresReplicaSet servers) {
-    this.routed = Routed.on(servers);
+    this.routed = Routed.on(servers, patient -> patient.cancelGrace(Routed.PATIENT_GRACE));
   }
 
   @BeforeEach
@@ -62,7 +62,8 @@ class LeftAsItIsSentTest {
 
   private void left(String call, Function<Connection, Publisher<String>> work) {
     Hooked writer = Hooked.before(routed.writerPool, call, caller::dispose);
-    try (RoutedDatabase db = RoutedDatabase.builder().writer(writer).build()) {
+    try (RoutedDatabase db =
+        RoutedDatabase.builder().writer(writer).cancelGrace(Routed.PATIENT_GRACE).build()) {
       db.write(work).subscribe(caller);
       eventually(() -> assertThat(caller.isDisposed()).isTrue());
       nothingIsTaken();

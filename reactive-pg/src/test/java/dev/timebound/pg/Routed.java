@@ -32,6 +32,12 @@ import reactor.core.publisher.Flux;
 final class Routed implements AutoCloseable {
   static final int WRITER_SIZE = 4;
   static final Duration BOUND = Duration.ofSeconds(30);
+
+  /**
+   * Of a cancel: on a busy machine too what runs comes to its end, and its connection serves on.
+   */
+  static final Duration PATIENT_GRACE = Duration.ofSeconds(20);
+
   private static final AtomicInteger NUMBER = new AtomicInteger();
 
   final String application = "routed-" + NUMBER.incrementAndGet();

@@ -26,7 +26,7 @@ class ThrowingSubscriberTest {
   private final AtomicInteger seen = new AtomicInteger();
 
   ThrowingSubscriberTest(PostgresReplicaSet servers) {
-    this.routed = Routed.on(servers);
+    this.routed = Routed.on(servers, patient -> patient.cancelGrace(Routed.PATIENT_GRACE));
   }
 
   @BeforeEach

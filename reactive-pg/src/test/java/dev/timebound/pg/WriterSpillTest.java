@@ -147,6 +147,7 @@ class WriterSpillTest {
     try (RoutedDatabase db =
         RoutedDatabase.builder()
             .writer(Hooked.before(routed.writerPool, "BEGIN", reader::dispose))
+            .cancelGrace(Routed.PATIENT_GRACE)
             .build()) {
       db.read(rows("SELECT 1")).subscribe(reader);
       eventually(() -> assertThat(reader.isDisposed()).isTrue());
