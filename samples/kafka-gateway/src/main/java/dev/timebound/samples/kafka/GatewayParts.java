@@ -4,6 +4,7 @@ import dev.timebound.fetch.FetchRequest;
 import dev.timebound.fetch.FetchResponse;
 import dev.timebound.fetch.PartitionFetcher;
 import dev.timebound.samples.kafka.group.GroupCoordinator;
+import dev.timebound.samples.kafka.group.GroupHome;
 import dev.timebound.samples.kafka.group.OffsetStore;
 import dev.timebound.samples.kafka.log.TopicLog;
 import java.util.function.Function;
@@ -22,6 +23,7 @@ record GatewayParts(
     OffsetStore offsets,
     PartitionFetcher fetcher,
     GroupCoordinator groups,
+    GroupHome home,
     @Nullable Function<FetchRequest, Mono<FetchResponse>> instead) {
 
   /** Up to the versions at which topics get ids, and members their own instances. */
@@ -34,8 +36,8 @@ record GatewayParts(
             .serve(ApiKeys.PRODUCE, 3, 9, new ProduceHandler(log, settings))
             .serve(
                 ApiKeys.INIT_PRODUCER_ID, 0, 4, new ProducerIdHandler(log, settings.requestTime()));
-    new GroupHandlers(groups).serveIn(apis);
-    new GroupOffsetHandlers(groups, offsets, settings.requestTime()).serveIn(apis);
+    new GroupHandlers(groups, home, settings.requestTime()).serveIn(apis);
+    new GroupOffsetHandlers(groups, home, offsets, settings.requestTime()).serveIn(apis);
     return apis;
   }
 

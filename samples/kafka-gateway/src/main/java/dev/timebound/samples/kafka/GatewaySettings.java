@@ -1,5 +1,6 @@
 package dev.timebound.samples.kafka;
 
+import dev.timebound.samples.kafka.group.Node;
 import java.time.Duration;
 
 /**

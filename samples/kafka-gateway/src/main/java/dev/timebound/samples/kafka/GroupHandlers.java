@@ -1,6 +1,8 @@
 package dev.timebound.samples.kafka;
 
+import dev.timebound.deadline.Deadlines;
 import dev.timebound.samples.kafka.group.GroupCoordinator;
+import dev.timebound.samples.kafka.group.GroupHome;
 import dev.timebound.samples.kafka.group.JoinAnswer;
 import dev.timebound.samples.kafka.group.JoinRequest;
 import java.time.Duration;
@@ -22,6 +24,8 @@ import org.apache.kafka.common.protocol.ApiKeys;
 import org.apache.kafka.common.protocol.ApiMessage;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.requests.FindCoordinatorRequest.CoordinatorType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import reactor.core.publisher.Mono;
 
 /**
@@ -29,14 +33,19 @@ import reactor.core.publisher.Mono;
  * name its own instance, which is not offered.
  */
 final class GroupHandlers {
+  private static final Logger LOG = LoggerFactory.getLogger(GroupHandlers.class);
   private static final Duration LEAST_SESSION = Duration.ofSeconds(1);
   private static final Duration MOST_SESSION = Duration.ofMinutes(30);
   private static final short ID_FIRST = 4;
 
   private final GroupCoordinator groups;
+  private final GroupHome home;
+  private final Duration time;
 
-  GroupHandlers(GroupCoordinator groups) {
+  GroupHandlers(GroupCoordinator groups, GroupHome home, Duration time) {
     this.groups = groups;
+    this.home = home;
+    this.time = time;
   }
 
   void serveIn(Apis apis) {
@@ -52,12 +61,19 @@ final class GroupHandlers {
     if (request.keyType() != CoordinatorType.GROUP.id()) {
       return Mono.error(Errors.INVALID_REQUEST.exception("only groups have a coordinator here"));
     }
-    Node node = call.session().self();
-    return Mono.just(
-        new FindCoordinatorResponseData()
-            .setNodeId(node.id())
-            .setHost(node.host())
-            .setPort(node.port()));
+    return home.of(request.key(), call.session().self())
+        .<ApiMessage>map(
+            node ->
+                new FindCoordinatorResponseData()
+                    .setNodeId(node.id())
+                    .setHost(node.host())
+                    .setPort(node.port()))
+        .transform(Deadlines.within(time))
+        .onErrorResume(
+            error -> {
+              LOG.warn("No coordinator for group {}: {}", request.key(), error.toString());
+              return Mono.error(Errors.COORDINATOR_NOT_AVAILABLE.exception());
+            });
   }
 
   private Mono<ApiMessage> join(Call call, ApiMessage body) {
@@ -65,6 +81,9 @@ final class GroupHandlers {
     Duration session = Duration.ofMillis(request.sessionTimeoutMs());
     if (request.groupId().isEmpty()) {
       return Mono.just(answer(refused(Errors.INVALID_GROUP_ID, request)));
+    }
+    if (!home.isHere(request.groupId())) {
+      return Mono.just(answer(refused(Errors.NOT_COORDINATOR, request)));
     }
     if (session.compareTo(LEAST_SESSION) < 0 || session.compareTo(MOST_SESSION) > 0) {
       return Mono.just(answer(refused(Errors.INVALID_SESSION_TIMEOUT, request)));
@@ -106,6 +125,9 @@ final class GroupHandlers {
 
   private Mono<ApiMessage> sync(Call call, ApiMessage body) {
     SyncGroupRequestData request = (SyncGroupRequestData) body;
+    if (!home.isHere(request.groupId())) {
+      return Mono.error(Errors.NOT_COORDINATOR.exception());
+    }
     Map<String, byte[]> assignments = new HashMap<>();
     request.assignments().forEach(each -> assignments.put(each.memberId(), each.assignment()));
     return groups
@@ -119,6 +141,9 @@ final class GroupHandlers {
 
   private Mono<ApiMessage> heartbeat(Call call, ApiMessage body) {
     HeartbeatRequestData request = (HeartbeatRequestData) body;
+    if (!home.isHere(request.groupId())) {
+      return Mono.error(Errors.NOT_COORDINATOR.exception());
+    }
     return groups
         .heartbeat(request.groupId(), request.memberId(), request.generationId())
         .map(error -> new HeartbeatResponseData().setErrorCode(error.code()));
@@ -126,6 +151,9 @@ final class GroupHandlers {
 
   private Mono<ApiMessage> leave(Call call, ApiMessage body) {
     LeaveGroupRequestData request = (LeaveGroupRequestData) body;
+    if (!home.isHere(request.groupId())) {
+      return Mono.error(Errors.NOT_COORDINATOR.exception());
+    }
     return groups
         .leave(request.groupId(), request.memberId())
         .map(error -> new LeaveGroupResponseData().setErrorCode(error.code()));

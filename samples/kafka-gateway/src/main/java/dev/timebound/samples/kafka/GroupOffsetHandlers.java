@@ -3,6 +3,7 @@ package dev.timebound.samples.kafka;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.fetch.TopicPartition;
 import dev.timebound.samples.kafka.group.GroupCoordinator;
+import dev.timebound.samples.kafka.group.GroupHome;
 import dev.timebound.samples.kafka.group.OffsetStore;
 import dev.timebound.samples.kafka.group.OffsetStore.Committed;
 import java.time.Duration;
@@ -11,6 +12,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.common.errors.NotCoordinatorException;
 import org.apache.kafka.common.message.OffsetCommitRequestData;
 import org.apache.kafka.common.message.OffsetCommitRequestData.OffsetCommitRequestPartition;
 import org.apache.kafka.common.message.OffsetCommitRequestData.OffsetCommitRequestTopic;
@@ -36,11 +38,13 @@ final class GroupOffsetHandlers {
   private static final int MOST_METADATA = 4096;
 
   private final GroupCoordinator groups;
+  private final GroupHome home;
   private final OffsetStore offsets;
   private final Duration time;
 
-  GroupOffsetHandlers(GroupCoordinator groups, OffsetStore offsets, Duration time) {
+  GroupOffsetHandlers(GroupCoordinator groups, GroupHome home, OffsetStore offsets, Duration time) {
     this.groups = groups;
+    this.home = home;
     this.offsets = offsets;
     this.time = time;
   }
@@ -52,6 +56,9 @@ final class GroupOffsetHandlers {
 
   private Mono<ApiMessage> commit(Call call, ApiMessage body) {
     OffsetCommitRequestData request = (OffsetCommitRequestData) body;
+    if (!home.isHere(request.groupId())) {
+      return Mono.just(answer(request, Errors.NOT_COORDINATOR));
+    }
     Map<TopicPartition, Committed> taken = new HashMap<>();
     for (OffsetCommitRequestTopic topic : request.topics()) {
       for (OffsetCommitRequestPartition partition : topic.partitions()) {
@@ -90,6 +97,9 @@ final class GroupOffsetHandlers {
 
   /** What every client tries again after. */
   private static Mono<Errors> unavailable(Call call, String group, Throwable error) {
+    if (error instanceof NotCoordinatorException) {
+      return Mono.just(Errors.NOT_COORDINATOR);
+    }
     LOG.warn("{} of group {} failed", call.api().name, group, error);
     return Mono.just(Errors.COORDINATOR_NOT_AVAILABLE);
   }
@@ -112,6 +122,9 @@ final class GroupOffsetHandlers {
 
   private Mono<ApiMessage> fetch(Call call, ApiMessage body) {
     OffsetFetchRequestData request = (OffsetFetchRequestData) body;
+    if (!home.isHere(request.groupId())) {
+      return Mono.just(failed(request, Errors.NOT_COORDINATOR));
+    }
     return offsets
         .committed(request.groupId())
         .map(found -> answer(wanted(request, found), found))

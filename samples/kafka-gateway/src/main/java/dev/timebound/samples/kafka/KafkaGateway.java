@@ -2,6 +2,7 @@ package dev.timebound.samples.kafka;
 
 import dev.timebound.fetch.FetchClient;
 import dev.timebound.fetch.PartitionFetcher;
+import dev.timebound.samples.kafka.group.Node;
 import dev.timebound.samples.kafka.log.TopicLog;
 import io.netty.handler.codec.LengthFieldBasedFrameDecoder;
 import java.net.InetSocketAddress;

@@ -6,6 +6,7 @@ import dev.timebound.fetch.PartitionFetcher;
 import dev.timebound.fetch.PartitionFetcherBuilder;
 import dev.timebound.fetch.PartitionStore;
 import dev.timebound.samples.kafka.group.GroupCoordinator;
+import dev.timebound.samples.kafka.group.GroupHome;
 import dev.timebound.samples.kafka.group.MemoryOffsetStore;
 import dev.timebound.samples.kafka.group.OffsetStore;
 import dev.timebound.samples.kafka.log.TopicLog;
@@ -25,6 +26,7 @@ public final class KafkaGatewayBuilder {
   static final int FETCH_BYTES = 16 * 1024 * 1024;
 
   private final TopicLog log;
+  private GroupHome home = GroupHome.ALONE;
   private OffsetStore offsets = new MemoryOffsetStore();
   private Consumer<PartitionFetcherBuilder> fetching = builder -> {};
   private @Nullable Function<PartitionStore, Function<FetchRequest, Mono<FetchResponse>>> instead;
@@ -49,6 +51,12 @@ public final class KafkaGatewayBuilder {
   /** Where groups' offsets are kept. Default: in memory. */
   public KafkaGatewayBuilder offsets(OffsetStore store) {
     offsets = Objects.requireNonNull(store, "offsets");
+    return this;
+  }
+
+  /** Where groups are coordinated. Default: all of them here, by this gateway alone. */
+  public KafkaGatewayBuilder home(GroupHome where) {
+    home = Objects.requireNonNull(where, "home");
     return this;
   }
 
@@ -166,6 +174,7 @@ public final class KafkaGatewayBuilder {
                   offsets,
                   fetcher,
                   groups,
+                  home,
                   instead == null ? null : instead.apply(log.store()));
           return KafkaGateway.start(parts);
         });

@@ -10,9 +10,20 @@ import org.jspecify.annotations.Nullable;
  * What the command line says.
  *
  * @param advertise HOST:PORT; null for where it listens
+ * @param postgres its r2dbc URL, or {@link #EMBEDDED}; null for a log in memory
+ * @param nodeId among the gateways of one database
  * @param topics to be made, with their number of partitions
  */
-record MainArgs(String host, int port, @Nullable String advertise, Map<String, Integer> topics) {
+record MainArgs(
+    String host,
+    int port,
+    @Nullable String advertise,
+    @Nullable String postgres,
+    int nodeId,
+    Map<String, Integer> topics) {
+  /** A Postgres of this process's own, which ends with it. */
+  static final String EMBEDDED = "embedded";
+
   private static final int KAFKA_PORT = 9092;
 
   /**
@@ -22,6 +33,8 @@ record MainArgs(String host, int port, @Nullable String advertise, Map<String, I
     String host = "127.0.0.1";
     int port = KAFKA_PORT;
     String advertise = null;
+    String postgres = null;
+    int nodeId = 0;
     Map<String, Integer> topics = new LinkedHashMap<>();
     Iterator<String> words = List.of(args).iterator();
     while (words.hasNext()) {
@@ -33,6 +46,8 @@ record MainArgs(String host, int port, @Nullable String advertise, Map<String, I
           advertise = value(option, words);
           split(option, advertise);
         }
+        case "--postgres" -> postgres = value(option, words);
+        case "--node" -> nodeId = number(option, value(option, words));
         case "--topic" -> {
           String[] topic = split(option, value(option, words));
           topics.put(topicName(topic[0]), number(option, topic[1]));
@@ -40,7 +55,7 @@ record MainArgs(String host, int port, @Nullable String advertise, Map<String, I
         default -> throw new IllegalArgumentException("Unknown option " + option);
       }
     }
-    return new MainArgs(host, port, advertise, topics);
+    return new MainArgs(host, port, advertise, postgres, nodeId, topics);
   }
 
   private static String value(String option, Iterator<String> words) {
@@ -80,7 +95,7 @@ record MainArgs(String host, int port, @Nullable String advertise, Map<String, I
   }
 
   KafkaGatewayBuilder apply(KafkaGatewayBuilder builder) {
-    builder.listen(host, port);
+    builder.listen(host, port).nodeId(nodeId);
     if (advertise != null) {
       String[] as = split("--advertise", advertise);
       builder.advertise(as[0], Integer.parseInt(as[1]));

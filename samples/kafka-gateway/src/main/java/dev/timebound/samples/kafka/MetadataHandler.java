@@ -1,5 +1,6 @@
 package dev.timebound.samples.kafka;
 
+import dev.timebound.samples.kafka.group.Node;
 import dev.timebound.samples.kafka.log.TopicLog;
 import java.util.ArrayList;
 import java.util.HashSet;

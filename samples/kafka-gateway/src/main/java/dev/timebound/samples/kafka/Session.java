@@ -2,6 +2,7 @@ package dev.timebound.samples.kafka;
 
 import dev.timebound.fetch.FetchRequest;
 import dev.timebound.fetch.FetchResponse;
+import dev.timebound.samples.kafka.group.Node;
 import java.util.function.Function;
 import reactor.core.publisher.Mono;
 

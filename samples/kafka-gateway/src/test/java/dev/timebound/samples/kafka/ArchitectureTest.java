@@ -28,7 +28,8 @@ class ArchitectureTest {
           .resideInAPackage("..kafka.log..")
           .should()
           .dependOnClassesThat()
-          .resideInAnyPackage("org.apache.kafka..", "io.netty..", "reactor.netty..");
+          .resideInAnyPackage(
+              "org.apache.kafka..", "io.netty..", "reactor.netty..", "dev.timebound.test..");
 
   @ArchTest
   static final ArchRule groupsKnowNoNetwork =

@@ -18,12 +18,25 @@ class MainArgsTest {
   void allSaid() {
     MainArgs args =
         MainArgs.parse(
-            "--host", "0.0.0.0", "--port", "0", "--advertise", "me:19092", "--topic", "orders:12");
+            "--host",
+            "0.0.0.0",
+            "--port",
+            "0",
+            "--advertise",
+            "me:19092",
+            "--topic",
+            "orders:12",
+            "--postgres",
+            "embedded",
+            "--node",
+            "3");
 
     assertThat(args.host()).isEqualTo("0.0.0.0");
     assertThat(args.port()).isZero();
     assertThat(args.advertise()).isEqualTo("me:19092");
     assertThat(args.topics()).containsEntry("orders", 12);
+    assertThat(args.postgres()).isEqualTo(MainArgs.EMBEDDED);
+    assertThat(args.nodeId()).isEqualTo(3);
   }
 
   @ParameterizedTest
