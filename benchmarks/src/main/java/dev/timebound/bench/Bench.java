@@ -26,7 +26,10 @@ public final class Bench {
           new BigtableStall(),
           new PgRoutedRead(),
           new PgPlainRead(),
-          new PgStorm());
+          new PgStorm(),
+          new CasRead(),
+          new CasLookup(),
+          new CasFailover());
 
   private Bench() {}
 

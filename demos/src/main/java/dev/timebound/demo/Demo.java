@@ -1,6 +1,7 @@
 package dev.timebound.demo;
 
 import dev.timebound.demo.bigtable.BigtableScenario;
+import dev.timebound.demo.cas.CasScenario;
 import dev.timebound.demo.pg.PgScenario;
 import java.io.PrintStream;
 import java.util.ArrayList;
@@ -17,7 +18,7 @@ public final class Demo {
   static final int USAGE = 2;
 
   /** All there are; their names stand in the script {@code demo} too. */
-  static final List<Scenario> SCENARIOS = List.of(new BigtableScenario(), new PgScenario());
+  static final List<Scenario> SCENARIOS = List.of(new BigtableScenario(), new PgScenario(), new CasScenario());
 
   private Demo() {}
 
