@@ -28,6 +28,7 @@ public final class Bench {
           new PgPlainRead(),
           new PgStorm(),
           new CasRead(),
+          new CasSmall(),
           new CasLookup(),
           new CasFailover());
 

@@ -50,8 +50,7 @@ final class CasFailover implements Benchmark {
     TextTable table = new TextTable("home", "first byte\np50", "\nmin", "\nmax", "p99");
     for (String mode : contest.contestants()) {
       String[] median = contest.of(mode, MEDIAN).cells("%.0f us");
-      table.row(
-          mode, median[0], median[1], median[2], contest.of(mode, "p99_us").cell("%.0f us"));
+      table.row(mode, median[0], median[1], median[2], contest.of(mode, "p99_us").cell("%.0f us"));
     }
     run.out().println();
     run.out().println(table);

@@ -40,8 +40,7 @@ final class CasFastServer {
                 .addMethod(
                     BytesMethod.of(
                         ByteStreamGrpc.getReadMethod(),
-                        request ->
-                            replies.read(ReadRequest.parseFrom(request).getResourceName())))
+                        request -> replies.read(ReadRequest.parseFrom(request).getResourceName())))
                 .build())
         .addService(
             ServerServiceDefinition.builder(ContentAddressableStorageGrpc.SERVICE_NAME)

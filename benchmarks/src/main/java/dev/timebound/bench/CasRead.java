@@ -11,9 +11,13 @@ import java.util.Locale;
  * modes take turns, the median of the rounds counts.
  */
 final class CasRead implements Benchmark {
-  /** Regions that make nothing humongous of a message of 1 MiB: else the peers, which copy it whole, pay for G1. */
+  /**
+   * Regions that make nothing humongous of a message of 1 MiB: else the peers, which copy it whole,
+   * pay for G1.
+   */
   private static final List<String> CLIENT =
       List.of("-Xms512m", "-Xmx512m", "-XX:+UseG1GC", "-XX:G1HeapRegionSize=8m");
+
   static final List<String> SERVER = List.of("-Xms512m", "-Xmx512m", "-XX:+UseSerialGC");
   private static final String SPEED = "mb_per_s";
 

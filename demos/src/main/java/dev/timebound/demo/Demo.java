@@ -18,7 +18,8 @@ public final class Demo {
   static final int USAGE = 2;
 
   /** All there are; their names stand in the script {@code demo} too. */
-  static final List<Scenario> SCENARIOS = List.of(new BigtableScenario(), new PgScenario(), new CasScenario());
+  static final List<Scenario> SCENARIOS =
+      List.of(new BigtableScenario(), new PgScenario(), new CasScenario());
 
   private Demo() {}
 

@@ -61,7 +61,14 @@ final class Account {
     }
   }
 
-  void readEnded(Blob blob, boolean measured, Duration time, long began, long firstByte, long now, boolean right) {
+  void readEnded(
+      Blob blob,
+      boolean measured,
+      Duration time,
+      long began,
+      long firstByte,
+      long now,
+      boolean right) {
     ended(measured, began, now);
     if (!right) {
       wrong.increment();
@@ -74,7 +81,8 @@ final class Account {
     }
   }
 
-  void readFailed(Blob blob, boolean measured, Duration time, long began, long now, Throwable error) {
+  void readFailed(
+      Blob blob, boolean measured, Duration time, long began, long now, Throwable error) {
     failed(measured, began, now, error);
     if (isMissing(error)) {
       falseMissing.increment();
@@ -132,8 +140,7 @@ final class Account {
   }
 
   private void ended(boolean measured, long began, long now) {
-    long micros =
-        Math.min(LARGEST_MICROS, Math.max(1, TimeUnit.NANOSECONDS.toMicros(now - began)));
+    long micros = Math.min(LARGEST_MICROS, Math.max(1, TimeUnit.NANOSECONDS.toMicros(now - began)));
     recent.recordValue(micros);
     if (measured) {
       latency.recordValue(micros);
@@ -182,5 +189,4 @@ final class Account {
         failedMirrored.sum(),
         unexpected == null ? "" : unexpected.toString());
   }
-
 }

@@ -101,7 +101,6 @@ final class Frost {
     if (before.getTotalCount() == 0 || during.getTotalCount() == 0) {
       return -1;
     }
-    return Math.max(
-        0, (during.getValueAtPercentile(50) - before.getValueAtPercentile(50)) / 1e3);
+    return Math.max(0, (during.getValueAtPercentile(50) - before.getValueAtPercentile(50)) / 1e3);
   }
 }

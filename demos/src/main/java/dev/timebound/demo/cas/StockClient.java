@@ -41,7 +41,9 @@ final class StockClient implements StoreClient {
     for (CasConfig.Shard shard : ring.shards()) {
       CasConfig.Endpoint endpoint = shard.endpoints().get(0);
       channels.add(
-          ManagedChannelBuilder.forAddress(endpoint.host(), endpoint.port()).usePlaintext().build());
+          ManagedChannelBuilder.forAddress(endpoint.host(), endpoint.port())
+              .usePlaintext()
+              .build());
     }
   }
 

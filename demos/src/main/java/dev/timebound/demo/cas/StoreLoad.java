@@ -156,8 +156,7 @@ final class StoreLoad implements AutoCloseable {
           });
       int shard = asked;
       if (shard >= 0 && arriving) {
-        List<Blob> own =
-            blobs.unmirrored().stream().filter(blob -> blob.home() == shard).toList();
+        List<Blob> own = blobs.unmirrored().stream().filter(blob -> blob.home() == shard).toList();
         new Read(any(own, random), System.nanoTime()).begin();
       }
     }
@@ -343,8 +342,7 @@ final class StoreLoad implements AutoCloseable {
       Random random = new Random(choice);
       // no two runs write the same: what is there already is no work
       content =
-          Blobs.content(
-              choice ^ System.nanoTime(), Blobs.KIB + random.nextInt(63 * Blobs.KIB));
+          Blobs.content(choice ^ System.nanoTime(), Blobs.KIB + random.nextInt(63 * Blobs.KIB));
       digest = Digest.of(content);
     }
 

@@ -56,9 +56,7 @@ final class Stores implements AutoCloseable {
   /** All of them as a ring, in order, with equal weights. */
   CasConfig ring() {
     return new CasConfig(
-        all.stream()
-            .map(store -> CasConfig.Shard.of(store.name(), store.hostAndPort()))
-            .toList());
+        all.stream().map(store -> CasConfig.Shard.of(store.name(), store.hostAndPort())).toList());
   }
 
   /** One of them as a ring of its own: what is written to it is there, whatever its key. */

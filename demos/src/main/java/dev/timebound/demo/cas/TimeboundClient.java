@@ -87,7 +87,8 @@ final class TimeboundClient implements StoreClient {
   public String state() {
     List<String> bad =
         names.stream()
-            .filter(name -> statuses.getOrDefault(name, MemberStatus.HEALTHY) != MemberStatus.HEALTHY)
+            .filter(
+                name -> statuses.getOrDefault(name, MemberStatus.HEALTHY) != MemberStatus.HEALTHY)
             .map(name -> name + " " + statuses.get(name))
             .toList();
     return bad.isEmpty() ? "" : "; " + String.join(", ", bad);

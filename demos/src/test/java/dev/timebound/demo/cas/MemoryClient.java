@@ -35,8 +35,7 @@ class MemoryClient implements StoreClient {
   public Mono<Map<Digest, Presence>> check(Set<Digest> digests, Duration time) {
     Map<Digest, Presence> all = new HashMap<>();
     digests.forEach(
-        digest ->
-            all.put(digest, blobs.containsKey(digest) ? Presence.PRESENT : Presence.MISSING));
+        digest -> all.put(digest, blobs.containsKey(digest) ? Presence.PRESENT : Presence.MISSING));
     return Mono.just(all);
   }
 

@@ -35,8 +35,7 @@ class StoreLoadTest {
   private final LoadPlan plan = new LoadPlan(300, 60, 60, Duration.ofMillis(10), 3);
   private final Account account = new Account(new Frost(BLOBS.toFreeze()));
 
-  private Figures after(StoreClient client, Predicate<Account> enough)
-      throws InterruptedException {
+  private Figures after(StoreClient client, Predicate<Account> enough) throws InterruptedException {
     account.measure();
     StoreLoad load = new StoreLoad(client, BLOBS, plan, account);
     load.start();
@@ -84,8 +83,7 @@ class StoreLoadTest {
             }
           }
         };
-    Figures figures =
-        after(client, a -> a.figures().wrong() > 5 && a.figures().falseMissing() > 5);
+    Figures figures = after(client, a -> a.figures().wrong() > 5 && a.figures().falseMissing() > 5);
 
     assertThat(figures.wrong()).isPositive();
     assertThat(figures.falseMissing()).isPositive();
@@ -131,9 +129,7 @@ class StoreLoadTest {
                           (digest, said) ->
                               turned.put(
                                   digest,
-                                  said == Presence.PRESENT
-                                      ? Presence.MISSING
-                                      : Presence.UNKNOWN));
+                                  said == Presence.PRESENT ? Presence.MISSING : Presence.UNKNOWN));
                       return turned;
                     });
           }
