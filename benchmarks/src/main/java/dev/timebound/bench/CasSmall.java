@@ -48,10 +48,8 @@ final class CasSmall implements Benchmark {
     // more is better here: ours above, the peer's below
     run.ratio(name(), contest.ratio(CasSmallMode.READ_MANY, CasSmallMode.STREAMS, SPEED));
     run.ratio(
-        name() + "-cpu",
-        contest.ratio(CasSmallMode.STREAMS, CasSmallMode.READ_MANY, "cpu_us"));
-    run.ratio(
-        name() + "-vs-ring", contest.ratio(CasSmallMode.READ_MANY, CasSmallMode.RING, SPEED));
+        name() + "-cpu", contest.ratio(CasSmallMode.STREAMS, CasSmallMode.READ_MANY, "cpu_us"));
+    run.ratio(name() + "-vs-ring", contest.ratio(CasSmallMode.READ_MANY, CasSmallMode.RING, SPEED));
   }
 
   private static void print(BenchRun run, Contest<CasSmallMode> contest) {

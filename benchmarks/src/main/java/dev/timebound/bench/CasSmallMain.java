@@ -17,8 +17,7 @@ final class CasSmallMain {
   public static void main(String[] args) throws Exception {
     Logs.quiet();
     List<Digest> digests = CasReplies.smallDigests();
-    CasSmallMode.Reader reader =
-        CasSmallMode.valueOf(args[0]).connect(Integer.parseInt(args[1]));
+    CasSmallMode.Reader reader = CasSmallMode.valueOf(args[0]).connect(Integer.parseInt(args[1]));
     readFor(reader, digests, Long.parseLong(args[2]));
     Usage start = Usage.now();
     double blobs = readFor(reader, digests, Long.parseLong(args[3]));

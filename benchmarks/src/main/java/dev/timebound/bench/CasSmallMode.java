@@ -50,8 +50,7 @@ enum CasSmallMode {
   }
 
   private static CasRing open(int port) {
-    return CasRing.builder(
-            new CasConfig(List.of(CasConfig.Shard.of("fast", "localhost:" + port))))
+    return CasRing.builder(new CasConfig(List.of(CasConfig.Shard.of("fast", "localhost:" + port))))
         .build();
   }
 
@@ -61,10 +60,7 @@ enum CasSmallMode {
     return digests ->
         Flux.fromIterable(digests)
             .flatMap(
-                digest ->
-                    stream(channel, digest)
-                        .filter(
-                            content -> isRight(content, digest)),
+                digest -> stream(channel, digest).filter(content -> isRight(content, digest)),
                 AT_A_TIME)
             .count();
   }
