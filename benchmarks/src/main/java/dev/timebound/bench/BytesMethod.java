@@ -32,6 +32,8 @@ final class BytesMethod {
   @FunctionalInterface
   interface Answer {
     /**
+     * All of them, made beforehand.
+     *
      * @throws IllegalArgumentException where there is none: status INVALID_ARGUMENT
      */
     List<byte[]> to(byte[] request) throws InvalidProtocolBufferException;

@@ -52,16 +52,18 @@ final class CasReadMain {
       Digest digest,
       LongAdder blobs,
       AtomicReference<@Nullable Throwable> failure) {
-    reader
-        .read(digest)
-        .whenComplete(
-            (bytes, error) -> {
-              if (error != null || bytes != CasReplies.LARGE_BYTES) {
-                failure.set(new IllegalStateException("read " + bytes, error));
-              } else {
-                blobs.increment();
-                readForEver(reader, digest, blobs, failure);
-              }
-            });
+    // told by its callback alone
+    var unused =
+        reader
+            .read(digest)
+            .whenComplete(
+                (bytes, error) -> {
+                  if (error != null || bytes != CasReplies.LARGE_BYTES) {
+                    failure.set(new IllegalStateException("read " + bytes, error));
+                  } else {
+                    blobs.increment();
+                    readForEver(reader, digest, blobs, failure);
+                  }
+                });
   }
 }
