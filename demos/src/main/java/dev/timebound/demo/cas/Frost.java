@@ -68,7 +68,7 @@ final class Frost {
       }
       return;
     }
-    if (over && began > thawedAt || first < frozenAt) {
+    if ((over && began > thawedAt) || first < frozenAt) {
       return;
     }
     long shareNanos = time.toNanos() / 2;
