@@ -13,7 +13,7 @@ public final class MergerUnderTest implements RowSink {
   }
 
   public void push(byte[] message) {
-    merger.push(message, this);
+    merger.push(message, message.length, this);
   }
 
   public void end() {

@@ -30,6 +30,7 @@ final class ChunkCursor {
   private static final byte[] NOTHING = {};
 
   private byte[] message = NOTHING;
+  private int messageEnd;
   private int at;
 
   /** Empty where the message has no scan marker. */
@@ -52,17 +53,17 @@ final class ChunkCursor {
   boolean commit;
 
   /** Takes a message; its scan marker is known at once, since it comes before its chunks. */
-  void open(byte[] message) throws InvalidProtocolBufferException {
+  void open(byte[] message, int length) throws InvalidProtocolBufferException {
     this.message = message;
+    this.messageEnd = length;
     this.at = 0;
     scanned.clear();
-    int end = message.length;
-    while (at < end) {
-      int tag = (int) varint(end);
+    while (at < messageEnd) {
+      int tag = (int) varint(messageEnd);
       if (tag == LAST_SCANNED_ROW_KEY) {
-        span(scanned, end);
+        span(scanned, messageEnd);
       } else {
-        skip(tag, end);
+        skip(tag, messageEnd);
       }
     }
     at = 0;
@@ -71,6 +72,7 @@ final class ChunkCursor {
   /** Lets go of the message. */
   void close() {
     message = NOTHING;
+    messageEnd = 0;
     at = 0;
     scanned.clear();
     rowKey.clear();
@@ -81,15 +83,14 @@ final class ChunkCursor {
 
   /** Moves to the next chunk; false where there is none left. */
   boolean next() throws InvalidProtocolBufferException {
-    int end = message.length;
-    while (at < end) {
-      int tag = (int) varint(end);
+    while (at < messageEnd) {
+      int tag = (int) varint(messageEnd);
       if (tag == CHUNKS) {
-        int length = length(end);
+        int length = length(messageEnd);
         read(at + length);
         return true;
       }
-      skip(tag, end);
+      skip(tag, messageEnd);
     }
     return false;
   }

@@ -20,9 +20,9 @@ import reactor.util.context.Context;
  * anew: a slow consumer is not the connection's fault. Once, and not again for the same wait: on a
  * machine that is always short of threads a dead connection must still be found. (BT-30)
  */
-final class ReadAttempt implements CoreSubscriber<byte[]> {
-  private static final AtomicReferenceFieldUpdater<ReadAttempt, byte @Nullable []> MESSAGE =
-      AtomicReferenceFieldUpdater.newUpdater(ReadAttempt.class, byte[].class, "message");
+final class ReadAttempt implements CoreSubscriber<Message> {
+  private static final AtomicReferenceFieldUpdater<ReadAttempt, @Nullable Message> MESSAGE =
+      AtomicReferenceFieldUpdater.newUpdater(ReadAttempt.class, Message.class, "message");
   private static final AtomicIntegerFieldUpdater<ReadAttempt> WAIT =
       AtomicIntegerFieldUpdater.newUpdater(ReadAttempt.class, "wait");
   private static final AtomicIntegerFieldUpdater<ReadAttempt> LOOK =
@@ -51,7 +51,7 @@ final class ReadAttempt implements CoreSubscriber<byte[]> {
    * At most one: the next is asked for when it has been merged and its rows delivered. Published by
    * the loop's counter, so a plain store would nearly do.
    */
-  private volatile byte @Nullable [] message;
+  private volatile @Nullable Message message;
 
   private volatile @Nullable Throwable error;
   private volatile boolean done;
@@ -108,7 +108,7 @@ final class ReadAttempt implements CoreSubscriber<byte[]> {
   }
 
   @Override
-  public void onNext(byte[] response) {
+  public void onNext(Message response) {
     MESSAGE.lazySet(this, response);
     read.drain();
   }
@@ -137,8 +137,8 @@ final class ReadAttempt implements CoreSubscriber<byte[]> {
   }
 
   /** The message at hand, once; the wait for it is over. */
-  byte @Nullable [] takeMessage() {
-    byte[] taken = message;
+  @Nullable Message takeMessage() {
+    Message taken = message;
     if (taken != null) {
       MESSAGE.lazySet(this, null);
       WAIT.lazySet(this, 0);

@@ -21,7 +21,7 @@ import reactor.core.publisher.Flux;
  * worked out.
  */
 final class ReadRowsCalls {
-  private static final MethodDescriptor<ReadRowsRequest, byte[]> READ_ROWS =
+  private static final MethodDescriptor<ReadRowsRequest, Message> READ_ROWS =
       BigtableGrpc.getReadRowsMethod().toBuilder(
               BigtableGrpc.getReadRowsMethod().getRequestMarshaller(), MessageBytes.INSTANCE)
           .build();
@@ -113,7 +113,7 @@ final class ReadRowsCalls {
   }
 
   /** The messages of the response as they came, for {@link RowMerger}. */
-  Flux<byte[]> call(ReadRowsRequest request, CallAttempt attempt, AttemptHeaders headers) {
+  Flux<Message> call(ReadRowsRequest request, CallAttempt attempt, AttemptHeaders headers) {
     return GrpcCalls.serverStreaming(
         channels.apply(request.getTableName()),
         READ_ROWS,

@@ -202,7 +202,7 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
         continue;
       }
       boolean done = a.isDone(); // before the message: it is set after the last one
-      byte[] message = a.takeMessage();
+      Message message = a.takeMessage();
       if (message != null) {
         merge(a, message);
       } else if (done) {
@@ -242,10 +242,11 @@ final class ReadRowsSubscription implements Subscription, RowSink, ReadWatch.Wat
     }
   }
 
-  private void merge(ReadAttempt a, byte[] message) {
+  private void merge(ReadAttempt a, Message message) {
     advanced = false;
     try {
-      a.merger.push(message, this);
+      a.merger.push(message.bytes, message.length, this);
+      MessageBytes.INSTANCE.giveBack(message); // rows are free of it
     } catch (InvalidChunkStreamException e) {
       // The rows that were whole before the fault are delivered first.
       a.broken(e);

@@ -62,13 +62,14 @@ final class RowMerger {
    * Takes the next message; calls the sink for each row that it completes, in order.
    *
    * @param message a ReadRowsResponse as it came; not held on to
+   * @param length how much of the array it is
    */
-  void push(byte[] message, RowSink sink) {
+  void push(byte[] message, int length, RowSink sink) {
     if (broken) {
       throw new IllegalStateException("the stream was broken already");
     }
     try {
-      chunk.open(message);
+      chunk.open(message, length);
       if (!chunk.scanned.isEmpty()) {
         marker(sink);
       }

@@ -41,7 +41,7 @@ class ChunkCursorTest {
     RowMerger merger = new RowMerger(false, null);
     try {
       for (byte[] message : messages) {
-        merger.push(message, merged);
+        Merged.push(merger, message, merged);
       }
       merger.end();
     } catch (InvalidChunkStreamException e) {
@@ -160,9 +160,8 @@ class ChunkCursorTest {
             .toByteArray();
     Merged merged = new Merged();
     RowMerger merger = new RowMerger(false, null);
-    merger.push(first, merged);
-    java.util.Arrays.fill(first, (byte) 0);
-    merger.push(second, merged);
+    Merged.push(merger, first, merged);
+    Merged.push(merger, second, merged);
 
     assertThat(merged.rows.get(0))
         .isEqualTo(Row.of(bytes("a"), List.of(new Cell("f", bytes("q"), 0, bytes("v1")))));

@@ -3,6 +3,7 @@ package dev.timebound.bigtable;
 import com.google.bigtable.v2.ReadRowsResponse;
 import com.google.protobuf.ByteString;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -15,12 +16,23 @@ final class Merged implements RowSink {
 
   @Nullable InvalidChunkStreamException error;
 
+  /** As it may come, in an array that is longer; and read over at once, as by the next. */
+  static void push(RowMerger merger, byte[] message, RowSink sink) {
+    byte[] longer = Arrays.copyOf(message, message.length + 7);
+    Arrays.fill(longer, message.length, longer.length, (byte) 0x0a); // tag of a chunk
+    try {
+      merger.push(longer, message.length, sink);
+    } finally {
+      Arrays.fill(longer, (byte) 0xff);
+    }
+  }
+
   static Merged of(List<ReadRowsResponse> stream, boolean reversed) {
     Merged merged = new Merged();
     RowMerger merger = new RowMerger(reversed, null);
     try {
       for (ReadRowsResponse message : stream) {
-        merger.push(message.toByteArray(), merged);
+        push(merger, message.toByteArray(), merged);
       }
       merger.end();
     } catch (InvalidChunkStreamException e) {

@@ -3,6 +3,7 @@ package dev.timebound.bigtable;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.bigtable.v2.ReadRowsRequest;
+import com.google.bigtable.v2.ReadRowsResponse;
 import dev.timebound.test.Rows;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
@@ -260,10 +261,10 @@ class ReadRacesTest {
     }
   }
 
-  private static final class Call extends ClientCall<ReadRowsRequest, byte[]> {
+  private static final class Call extends ClientCall<ReadRowsRequest, Message> {
     private final Server server;
     private final AtomicInteger asked = new AtomicInteger();
-    private @Nullable Listener<byte[]> listener;
+    private @Nullable Listener<Message> listener;
     private volatile boolean cancelled;
     volatile boolean ended;
     private int next;
@@ -274,7 +275,7 @@ class ReadRacesTest {
     }
 
     @Override
-    public void start(Listener<byte[]> responses, Metadata headers) {
+    public void start(Listener<Message> responses, Metadata headers) {
       listener = responses;
     }
 
@@ -311,7 +312,7 @@ class ReadRacesTest {
 
     /** From the server's one thread. */
     void step(Random random) {
-      Listener<byte[]> to = listener;
+      Listener<Message> to = listener;
       if (ended || to == null || silentFor-- > 0) {
         return;
       }
@@ -328,16 +329,16 @@ class ReadRacesTest {
         }
         asked.decrementAndGet();
         int rows = Math.min(ROWS - next, random.nextInt(4));
-        byte[] message =
+        ReadRowsResponse message =
             rows == 0 && next > 0 && random.nextBoolean()
-                ? Rows.message(List.of()).toByteArray()
-                : Rows.message(Scripted.keys(next, next + rows)).toByteArray();
+                ? Rows.message(List.of())
+                : Rows.message(Scripted.keys(next, next + rows));
         next += rows;
-        to.onMessage(message);
+        to.onMessage(MessageBytes.INSTANCE.parse(WireStream.of(message)));
       }
     }
 
-    private void close(Listener<byte[]> to, Status status) {
+    private void close(Listener<Message> to, Status status) {
       if (!cancelled) {
         ended = true;
         to.onClose(status, new Metadata());

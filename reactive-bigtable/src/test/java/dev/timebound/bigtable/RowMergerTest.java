@@ -176,7 +176,7 @@ class RowMergerTest {
     void resumed() {
       RowMerger merger = new RowMerger(false, bytes("a"));
 
-      assertThatThrownBy(() -> merger.push(ROW_A.toByteArray(), new Merged()))
+      assertThatThrownBy(() -> Merged.push(merger, ROW_A.toByteArray(), new Merged()))
           .isInstanceOfSatisfying(
               InvalidChunkStreamException.class,
               e -> assertThat(e.fault()).isEqualTo(ChunkFault.KEY_OUT_OF_ORDER));
@@ -271,10 +271,10 @@ class RowMergerTest {
     void refusesMore() {
       RowMerger merger = new RowMerger(false, null);
       assertThatThrownBy(
-              () -> merger.push(ChunkStreams.message(chunk()).toByteArray(), new Merged()))
+              () -> Merged.push(merger, ChunkStreams.message(chunk()).toByteArray(), new Merged()))
           .isInstanceOf(InvalidChunkStreamException.class);
 
-      assertThatThrownBy(() -> merger.push(ROW_A.toByteArray(), new Merged()))
+      assertThatThrownBy(() -> Merged.push(merger, ROW_A.toByteArray(), new Merged()))
           .isInstanceOf(IllegalStateException.class);
       assertThat(merger.isRowUnderWay()).isFalse();
     }
