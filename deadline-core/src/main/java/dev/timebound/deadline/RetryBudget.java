@@ -188,6 +188,18 @@ public final class RetryBudget {
     return (scheduler == null ? Schedulers.parallel() : scheduler).now(TimeUnit.NANOSECONDS);
   }
 
+  /** As in {@code RetryBudget[granted=3, refused=1, hedges=2]}. */
+  @Override
+  public String toString() {
+    return "RetryBudget[granted="
+        + granted()
+        + ", refused="
+        + refused()
+        + ", hedges="
+        + hedges()
+        + "]";
+  }
+
   /** The settings of a {@link RetryBudget}; each is checked at once. Not thread-safe. */
   public static final class Builder {
     private double share = DEFAULT_SHARE;

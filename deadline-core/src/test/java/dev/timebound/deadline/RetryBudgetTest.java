@@ -226,6 +226,7 @@ class RetryBudgetTest {
     }
     assertThat(counted(registry, "granted")).isEqualTo(2);
     assertThat(counted(registry, "refused")).isEqualTo(3);
+    assertThat(budget).hasToString("RetryBudget[granted=2, refused=3, hedges=0]");
   }
 
   @Test
