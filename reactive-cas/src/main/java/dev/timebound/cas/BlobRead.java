@@ -1,7 +1,9 @@
 package dev.timebound.cas;
 
+import dev.timebound.cas.CasObservations.Observed;
 import dev.timebound.cas.ShardStatuses.Verdict;
 import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.health.Claim;
 import java.nio.ByteBuffer;
@@ -21,12 +23,16 @@ final class BlobRead {
   private final Reads reads;
   private final Digest digest;
   private final DigestVerifier verifier;
+  private final ContextView context;
   private final Deadline caller;
   private final long beganAt;
   private volatile @Nullable Route route;
 
-  private int attempts;
+  private volatile int attempts;
   private boolean renewed;
+
+  /** Of the last attempt. */
+  private volatile @Nullable Shard last;
 
   // of the attempt that failed last
   private @Nullable Shard failedOn;
@@ -36,6 +42,7 @@ final class BlobRead {
     this.reads = reads;
     this.digest = digest;
     this.verifier = DigestVerifier.of(digest);
+    this.context = context;
     this.caller = Deadlines.current(context);
     this.beganAt = reads.settings().now();
   }
@@ -46,26 +53,36 @@ final class BlobRead {
         .tap(() -> new End());
   }
 
-  /** Tells who counts, and lets go of what a caller left. */
+  /** Tells who counts and who watches, and lets go of what a caller left. */
   private final class End extends DefaultSignalListener<ByteBuffer> {
+    private final Observed observed = reads.observations().begin(Reads.OPERATION, digest, context);
+
     @Override
     public void doOnComplete() {
-      reads.meters().readEnded(CasMeters.OK, reads.settings().now() - beganAt);
+      tell(CasMeters.OK, null);
     }
 
     @Override
     public void doOnError(Throwable failure) {
-      reads.meters().readEnded(CasMeters.outcome(failure), reads.settings().now() - beganAt);
+      tell(CasMeters.outcome(failure), failure);
     }
 
+    /** By the caller, or by its deadline's timer: that is told as what it is. */
     @Override
     public void doOnCancel() {
       Route made = route;
       if (made != null) {
         made.abandon();
       }
-      String outcome = caller.isExpired() ? CasMeters.DEADLINE : CasMeters.CANCELLED;
+      Throwable late =
+          caller.isExpired() ? new DeadlineExceededException(Reads.OPERATION, caller) : null;
+      tell(late == null ? CasMeters.CANCELLED : CasMeters.DEADLINE, late);
+    }
+
+    private void tell(String outcome, @Nullable Throwable failure) {
       reads.meters().readEnded(outcome, reads.settings().now() - beganAt);
+      Shard shard = last;
+      observed.ended(outcome, failure, attempts, shard == null ? null : shard.name(), caller);
     }
   }
 
@@ -85,8 +102,10 @@ final class BlobRead {
 
   /** Where the next attempt goes; null where the ring has no shard any more. */
   @Nullable Claim<Shard> claim() {
-    attempts++;
-    return route().take();
+    attempts = attempts + 1; // they come one after the other
+    Claim<Shard> claim = route().take();
+    last = claim == null ? null : claim.member();
+    return claim;
   }
 
   /** A claim on a shard whose own has ended; null where it has left the ring. */

@@ -46,6 +46,9 @@ abstract class CasMeters {
   /** A read has ended: ok, cancelled, deadline, error, or a status's code. */
   void readEnded(String outcome, long nanos) {}
 
+  /** An existence check has ended, as {@link #readEnded}. */
+  void lookupEnded(String outcome, long nanos) {}
+
   /** Bytes were handed to a reader. */
   void read(int bytes) {}
 
@@ -90,6 +93,8 @@ abstract class CasMeters {
     private final ConcurrentHashMap<String, DistributionSummary> batches =
         new ConcurrentHashMap<>();
 
+    private final ConcurrentHashMap<String, Timer> lookups = new ConcurrentHashMap<>();
+
     InRegistry(MeterRegistry registry, String ring) {
       this.registry = registry;
       this.ring = ring;
@@ -132,32 +137,39 @@ abstract class CasMeters {
 
     @Override
     void readEnded(String outcome, long nanos) {
-      Timer timer = reads.get(outcome);
+      record(reads, "timebound.cas.reads", "reads from subscription to end", outcome, nanos);
+    }
+
+    @Override
+    void lookupEnded(String outcome, long nanos) {
+      String description = "existence checks from subscription to end";
+      record(lookups, "timebound.cas.lookups", description, outcome, nanos);
+    }
+
+    private void record(
+        ConcurrentHashMap<String, Timer> known,
+        String name,
+        String description,
+        String outcome,
+        long nanos) {
+      Timer timer = known.get(outcome);
       if (timer == null) {
-        timer = reads.computeIfAbsent(outcome, this::reads);
+        timer =
+            known.computeIfAbsent(
+                outcome,
+                o ->
+                    Timer.builder(name)
+                        .description(description)
+                        .tag("ring", ring)
+                        .tag("outcome", o)
+                        .register(registry));
       }
       timer.record(nanos, TimeUnit.NANOSECONDS);
     }
 
-    private Timer reads(String outcome) {
-      return Timer.builder("timebound.cas.reads")
-          .description("reads from subscription to end")
-          .tag("ring", ring)
-          .tag("outcome", outcome)
-          .register(registry);
-    }
-
     @Override
     void writeEnded(String outcome, long nanos) {
-      writes.computeIfAbsent(outcome, this::writes).record(nanos, TimeUnit.NANOSECONDS);
-    }
-
-    private Timer writes(String outcome) {
-      return Timer.builder("timebound.cas.writes")
-          .description("writes from subscription to end")
-          .tag("ring", ring)
-          .tag("outcome", outcome)
-          .register(registry);
+      record(writes, "timebound.cas.writes", "writes from subscription to end", outcome, nanos);
     }
 
     @Override

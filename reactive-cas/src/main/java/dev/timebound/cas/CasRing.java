@@ -63,6 +63,7 @@ public final class CasRing implements AutoCloseable {
       throw nameTaken;
     }
     CasMeters meters = CasMeters.of(builder.meters(), settings.name());
+    CasObservations observations = CasObservations.of(builder.observations(), settings.name());
     Function<Endpoint, ManagedChannel> opener =
         endpoint -> loops.build(builder.newChannel(endpoint, delivery.executor()));
     List<Shard> all = new ArrayList<>();
@@ -74,8 +75,8 @@ public final class CasRing implements AutoCloseable {
     this.shards = new RingShards(builder.selector(), all, group);
     this.calls =
         new ShardCalls(settings, builder.headerSource(), builder.tokens(settings.scheduler()));
-    this.reads = new Reads(shards, calls, delivery, meters);
-    this.lookups = new Lookups(shards, calls, meters);
+    this.reads = new Reads(shards, calls, delivery, meters, observations);
+    this.lookups = new Lookups(shards, calls, meters, observations);
     this.capabilities = new ShardCapabilities(shards, calls);
     this.writes = new Writes(shards, calls, capabilities, meters);
     all.forEach(shard -> shard.connection().start());

@@ -9,6 +9,7 @@ import io.grpc.ForwardingClientCallListener.SimpleForwardingClientCallListener;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -16,9 +17,15 @@ import org.jspecify.annotations.Nullable;
  * answered, and words its end by that.
  */
 final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
+  private static final int NEW = 0;
+  private static final int OPEN = 1;
+  private static final int OVER = 2;
+
   private final EndpointChannel channel;
   private final CallOptions options;
   private final ClientCall<Q, R> call;
+
+  private final AtomicInteger state = new AtomicInteger(NEW);
 
   /** It has a connection. */
   private volatile boolean placed;
@@ -42,8 +49,9 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
     return call;
   }
 
+  /** It has a connection, or needs none any more. */
   boolean isPlaced() {
-    return placed;
+    return placed || state.get() == OVER;
   }
 
   /** Ends the call, which has no connection yet. */
@@ -56,11 +64,12 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
   public void start(Listener<R> listener, Metadata headers) {
     Metadata own = options.getOption(EndpointChannel.HEADERS);
     headers.merge(own);
+    state.set(OPEN);
     channel.started();
     try {
       call.start(new Ending(listener), headers);
     } catch (RuntimeException e) {
-      channel.ended(this);
+      over();
       throw e;
     }
     if (!placed) {
@@ -72,6 +81,14 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
   public void cancel(@Nullable String message, @Nullable Throwable cause) {
     cancelled = true;
     call.cancel(message, cause);
+    // Where its connection is closed, with messages that nobody asked for, gRPC says no more of it.
+    over();
+  }
+
+  private void over() {
+    if (state.compareAndSet(OPEN, OVER)) {
+      channel.ended(this);
+    }
   }
 
   private Status told(Status status) {
@@ -91,7 +108,7 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
 
     @Override
     public void onClose(Status status, Metadata trailers) {
-      channel.ended(EndpointCall.this);
+      over();
       super.onClose(told(status), trailers);
     }
   }

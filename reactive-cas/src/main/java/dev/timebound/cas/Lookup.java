@@ -11,8 +11,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.util.context.Context;
 import reactor.util.context.ContextView;
 
 /**
@@ -20,8 +24,19 @@ import reactor.util.context.ContextView;
  * is not missing for that.
  */
 final class Lookup extends KeyRounds<Set<Digest>, Void> {
+  private static final Logger LOG = LoggerFactory.getLogger(CasRing.class);
+
   /** Half of what gRPC's servers take, so that the message around the digests has its room. */
   private static final int MOST_KEYS = (2 << 20) / WireDigests.MOST_BYTES;
+
+  /**
+   * Requests run side by side; when the caller's deadline ends them, the error of all but the first
+   * is no one's, and Reactor would log each at ERROR.
+   */
+  private static final ContextView QUIET =
+      Context.of(
+          "reactor.onErrorDropped.local",
+          (Consumer<Throwable>) late -> LOG.debug("after the check has ended", late));
 
   private final Set<Digest> asked;
   private final Set<Digest> missing = ConcurrentHashMap.newKeySet();
@@ -44,7 +59,9 @@ final class Lookup extends KeyRounds<Set<Digest>, Void> {
         keys.add(digest);
       }
     }
-    return begin(keys).then(Mono.fromSupplier(() -> new BlobPresence(asked, missing, unknown)));
+    return begin(keys)
+        .then(Mono.fromSupplier(() -> new BlobPresence(asked, missing, unknown)))
+        .contextWrite(QUIET);
   }
 
   @Override

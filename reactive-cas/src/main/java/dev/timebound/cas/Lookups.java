@@ -1,9 +1,15 @@
 package dev.timebound.cas;
 
 import dev.timebound.cas.BlobPresence.State;
-import java.util.HashSet;
+import dev.timebound.cas.CasObservations.Observed;
+import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.DeadlineExceededException;
+import dev.timebound.deadline.Deadlines;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import reactor.core.observability.DefaultSignalListener;
 import reactor.core.publisher.Mono;
+import reactor.util.context.ContextView;
 
 /** Existence checks of many blobs. */
 final class Lookups {
@@ -12,18 +18,54 @@ final class Lookups {
   private final RingShards shards;
   private final ShardCalls calls;
   private final CasMeters meters;
+  private final CasObservations observations;
 
-  Lookups(RingShards shards, ShardCalls calls, CasMeters meters) {
+  Lookups(RingShards shards, ShardCalls calls, CasMeters meters, CasObservations observations) {
     this.shards = shards;
     this.calls = calls;
     this.meters = meters;
+    this.observations = observations;
   }
 
   /** Never fails for a shard that does not answer: its blobs are {@link State#UNKNOWN}. */
   Mono<BlobPresence> findMissing(Set<Digest> digests) {
     Set<Digest> asked = Set.copyOf(digests);
     return Mono.deferContextual(
-            context -> new Lookup(shards, calls, meters, new HashSet<>(asked), context).run())
+            context ->
+                new Lookup(shards, calls, meters, asked, context).run().tap(() -> new End(context)))
         .name(OPERATION);
+  }
+
+  /** Tells who counts and who watches. */
+  private final class End extends DefaultSignalListener<BlobPresence> {
+    private final Deadline caller;
+    private final Observed observed;
+    private final long beganAt = calls.settings().now();
+
+    End(ContextView context) {
+      this.caller = Deadlines.current(context);
+      this.observed = observations.begin(OPERATION, null, context);
+    }
+
+    @Override
+    public void doOnComplete() {
+      tell(CasMeters.OK, null);
+    }
+
+    @Override
+    public void doOnError(Throwable failure) {
+      tell(CasMeters.outcome(failure), failure);
+    }
+
+    @Override
+    public void doOnCancel() {
+      Throwable late = caller.isExpired() ? new DeadlineExceededException(OPERATION, caller) : null;
+      tell(late == null ? CasMeters.CANCELLED : CasMeters.DEADLINE, late);
+    }
+
+    private void tell(String outcome, @Nullable Throwable failure) {
+      meters.lookupEnded(outcome, calls.settings().now() - beganAt);
+      observed.ended(outcome, failure, 1, null, caller);
+    }
   }
 }

@@ -19,12 +19,19 @@ final class Reads {
   private final ShardCalls calls;
   private final DeliveryExecutor delivery;
   private final CasMeters meters;
+  private final CasObservations observations;
 
-  Reads(RingShards shards, ShardCalls calls, DeliveryExecutor delivery, CasMeters meters) {
+  Reads(
+      RingShards shards,
+      ShardCalls calls,
+      DeliveryExecutor delivery,
+      CasMeters meters,
+      CasObservations observations) {
     this.shards = shards;
     this.calls = calls;
     this.delivery = delivery;
     this.meters = meters;
+    this.observations = observations;
   }
 
   Flux<ByteBuffer> read(Digest digest) {
@@ -89,6 +96,10 @@ final class Reads {
 
   CasMeters meters() {
     return meters;
+  }
+
+  CasObservations observations() {
+    return observations;
   }
 
   /** Runs a task where pieces are delivered; here where that is shut down. */

@@ -12,6 +12,7 @@ import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
@@ -74,9 +75,17 @@ final class ShardCalls {
                 .channel(claim.isTrial())
                 .map(channel -> new Opened(channel, options(context, null), null));
           }
+          AtomicBoolean fetching = new AtomicBoolean(true);
           return tokens
               .get()
+              .doOnNext(token -> fetching.set(false))
               .doOnError(e -> claim.cancelled())
+              .doOnCancel(
+                  () -> {
+                    if (fetching.get()) {
+                      claim.cancelled(); // before whoever ran out of time blames the shard
+                    }
+                  })
               .flatMap(
                   token ->
                       shard

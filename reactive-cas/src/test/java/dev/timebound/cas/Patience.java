@@ -8,17 +8,17 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /** Waiting for a condition, with an outer bound that only a broken build meets. */
-final class Patience {
-  static final Duration LONG = Duration.ofSeconds(20);
+public final class Patience {
+  public static final Duration LONG = Duration.ofSeconds(20);
 
   private Patience() {}
 
   /** So long that a machine that has something to do would have done a part of it. */
-  static void rest() {
+  public static void rest() {
     LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(200));
   }
 
-  static void until(String what, BooleanSupplier condition) {
+  public static void until(String what, BooleanSupplier condition) {
     long end = System.nanoTime() + LONG.toNanos();
     while (!condition.getAsBoolean()) {
       assertThat(System.nanoTime() - end).as("waiting until %s", what).isNegative();

@@ -470,7 +470,7 @@ class ReadTest {
         int before = t.reads(0);
         t.server(0).reads().always(CasScript.status(status));
         CompletableFuture<@Nullable Throwable> end = end(t.ring.read(digest));
-        t.passUntilDone(end, Duration.ofMillis(100));
+        t.passPauses(end);
         assertThat(code(end.join())).isEqualTo(status.getCode());
         assertThat(t.reads(0) - before).as("%s", status).isEqualTo(4);
         t.server(0).reads().heal();
@@ -508,7 +508,7 @@ class ReadTest {
           List.of(CasEnd.reset(2), CasEnd.reset(8), CasEnd.goAway(0), CasEnd.closeConnection())) {
         t.server(0).reads().next(CasScript.correct().stopAfter(0, reset));
         CompletableFuture<@Nullable Throwable> end = end(t.ring.read(digest));
-        t.passUntilDone(end, Duration.ofMillis(20));
+        t.passPauses(end);
         assertThat(end.join()).isNull();
       }
     }
@@ -561,7 +561,7 @@ class ReadTest {
       Taker taker = new Taker();
       t.ring.read(digest).subscribe(taker);
       taker.request(Long.MAX_VALUE);
-      t.passUntilDone(taker.end, Duration.ofMillis(20));
+      t.passPauses(taker.end);
 
       assertThat(taker.end.join()).isNull();
       assertThat(joined(taker.pieces)).isEqualTo(content);
@@ -581,7 +581,7 @@ class ReadTest {
               CasScript.correct().chunkSize(300).stopAfter(2, CasEnd.status(Status.UNAVAILABLE)),
               CasScript.correct().chunkSize(300).ignoringOffset().ignoringLimit());
       CompletableFuture<@Nullable Throwable> end = end(t.ring.read(digest));
-      t.passUntilDone(end, Duration.ofMillis(20));
+      t.passPauses(end);
 
       assertThat(end.join()).isInstanceOf(DataLossException.class);
       assertThat(t.reads(0)).isEqualTo(2);
@@ -600,7 +600,7 @@ class ReadTest {
       Taker taker = new Taker();
       t.ring.read(digest).subscribe(taker);
       taker.request(Long.MAX_VALUE);
-      t.passUntilDone(taker.end, Duration.ofMillis(20));
+      t.passPauses(taker.end);
 
       assertThat(taker.end.join()).isNull();
       assertThat(joined(taker.pieces)).isEqualTo(content);
@@ -626,7 +626,7 @@ class ReadTest {
       assertThat(t.reads(0)).isEqualTo(1);
 
       taker.request(10);
-      t.passUntilDone(taker.end, Duration.ofMillis(20));
+      t.passPauses(taker.end);
 
       assertThat(taker.end.join()).isNull();
       assertThat(joined(taker.pieces)).isEqualTo(content);

@@ -11,7 +11,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
@@ -24,10 +23,10 @@ import reactor.core.publisher.Mono;
 import reactor.test.scheduler.VirtualTimeScheduler;
 
 /** Scripted stores, and a ring of them whose timers run in virtual time. */
-final class TestRing implements AutoCloseable {
-  final List<ScriptedCas> servers = new ArrayList<>();
-  final VirtualTimeScheduler time = VirtualTimeScheduler.create();
-  final CasRing ring;
+public final class TestRing implements AutoCloseable {
+  public final List<ScriptedCas> servers = new ArrayList<>();
+  public final VirtualTimeScheduler time = VirtualTimeScheduler.create();
+  public final CasRing ring;
   private final Random random = new Random(7);
   private final ShardSelector selector;
 
@@ -44,26 +43,26 @@ final class TestRing implements AutoCloseable {
     awaitConnected();
   }
 
-  static TestRing of(int shards) {
+  public static TestRing of(int shards) {
     return of(shards, settings -> settings);
   }
 
-  static TestRing of(int shards, UnaryOperator<CasRingBuilder> settings) {
+  public static TestRing of(int shards, UnaryOperator<CasRingBuilder> settings) {
     return new TestRing(shards, settings);
   }
 
-  void awaitConnected() {
+  public void awaitConnected() {
     for (Shard shard : ring.shards().all()) {
       until("connected to " + shard, () -> end(shard.connection().channel(false)).join() == null);
     }
   }
 
-  ScriptedCas server(int i) {
+  public ScriptedCas server(int i) {
     return servers.get(i);
   }
 
   /** Content whose home is that shard, on no server yet. */
-  byte[] contentOf(int home, int size) {
+  public byte[] contentOf(int home, int size) {
     while (true) {
       byte[] content = new byte[size];
       random.nextBytes(content);
@@ -74,11 +73,11 @@ final class TestRing implements AutoCloseable {
   }
 
   /** A text whose home is that shard, put on these servers. */
-  Digest put(int home, int... on) {
+  public Digest put(int home, int... on) {
     return put(contentOf(home, 100), on);
   }
 
-  Digest put(byte[] content, int... on) {
+  public Digest put(byte[] content, int... on) {
     for (int server : on) {
       servers.get(server).put(content);
     }
@@ -86,48 +85,48 @@ final class TestRing implements AutoCloseable {
   }
 
   /** How it ends: null where it succeeds. */
-  static CompletableFuture<@Nullable Throwable> end(Publisher<?> call) {
+  public static CompletableFuture<@Nullable Throwable> end(Publisher<?> call) {
     CompletableFuture<@Nullable Throwable> end = new CompletableFuture<>();
     Flux.from(call).subscribe(value -> {}, end::complete, () -> end.complete(null));
     return end.orTimeout(LONG.toSeconds(), TimeUnit.SECONDS);
   }
 
-  static Throwable failure(Publisher<?> call) {
+  public static Throwable failure(Publisher<?> call) {
     Throwable failure = end(call).join();
     assertThat(failure).isNotNull();
     return failure;
   }
 
-  static byte[] joined(List<ByteBuffer> pieces) {
+  public static byte[] joined(List<ByteBuffer> pieces) {
     ByteBuffer all = ByteBuffer.allocate(pieces.stream().mapToInt(ByteBuffer::remaining).sum());
     pieces.forEach(piece -> all.put(piece.duplicate()));
     return all.array();
   }
 
   /** Reads it whole, in real time. */
-  byte[] bytes(Digest digest) {
+  public byte[] bytes(Digest digest) {
     byte[] bytes = ring.readAll(digest).block(LONG);
     assertThat(bytes).isNotNull();
     return bytes;
   }
 
-  void readsRight(Digest digest) {
+  public void readsRight(Digest digest) {
     assertThat(Digest.of(bytes(digest))).isEqualTo(digest);
   }
 
-  MemberStatus status(int shard) {
+  public MemberStatus status(int shard) {
     MemberHealth health = ring.health().health("s" + shard);
     assertThat(health).isNotNull();
     return health.status();
   }
 
   /** Lets virtual time pass. */
-  void pass(Duration time) {
+  public void pass(Duration time) {
     this.time.advanceTimeBy(time);
   }
 
   /** Lets virtual time pass until the future is done. */
-  void passUntilDone(CompletableFuture<?> future, Duration step) {
+  public void passUntilDone(CompletableFuture<?> future, Duration step) {
     until(
         "it ends",
         () -> {
@@ -136,8 +135,23 @@ final class TestRing implements AutoCloseable {
         });
   }
 
+  /**
+   * Lets pauses between calls pass until the future is done; while a call is open time stands
+   * still, so that no limit passes however slow the machine is.
+   */
+  public void passPauses(CompletableFuture<?> future) {
+    until(
+        "it ends",
+        () -> {
+          if (ring.openCalls() == 0) {
+            time.advanceTimeBy(Duration.ofMillis(20));
+          }
+          return future.isDone();
+        });
+  }
+
   /** The server is killed, and the ring has seen that nobody can be connected to. */
-  void kill(int shard) {
+  public void kill(int shard) {
     server(shard).kill();
     until(
         "it is seen that " + shard + " is dead",
@@ -149,18 +163,18 @@ final class TestRing implements AutoCloseable {
   }
 
   /** Makes a shard suspect by reads of a blob of its own that nobody has. */
-  void makeSuspect(int shard) {
+  public void makeSuspect(int shard) {
     for (int i = 0; i < 3; i++) {
       failure(ring.read(put(shard)));
     }
     assertThat(status(shard)).isEqualTo(MemberStatus.QUARANTINED);
   }
 
-  int reads(int server) {
+  public int reads(int server) {
     return server(server).reads().calls().size();
   }
 
-  static Mono<String> text(Mono<byte[]> bytes) {
+  public static Mono<String> text(Mono<byte[]> bytes) {
     return bytes.map(all -> new String(all, StandardCharsets.UTF_8));
   }
 
@@ -182,9 +196,5 @@ final class TestRing implements AutoCloseable {
             Thread.getAllStackTraces().keySet().stream()
                 .noneMatch(thread -> thread.getName().startsWith("timebound-cas")));
     time.dispose();
-  }
-
-  static String names(Object... all) {
-    return Arrays.toString(all);
   }
 }
