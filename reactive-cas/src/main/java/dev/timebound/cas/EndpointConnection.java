@@ -121,12 +121,23 @@ final class EndpointConnection {
     }
   }
 
-  /** Begins an attempt in place of the one under way: what that one met may be over (CAS-2a). */
+  /**
+   * Begins an attempt in place of the one under way, since what that one met may be over (CAS-2a),
+   * and of a connection that stands, since nobody can tell one that is half open. Streams that run
+   * on it run on.
+   */
   void connectAnew() {
+    Status why = Status.UNAVAILABLE.withDescription(where + ": connecting anew");
     Attempt old = attempt;
     if (old != null) {
       old.end();
-      retire(old.channel, Status.UNAVAILABLE.withDescription(where + ": connecting anew"));
+      retire(old.channel, why);
+    }
+    EndpointChannel doubtful = connected;
+    if (doubtful != null) {
+      connected = null;
+      ready = null;
+      retire(doubtful, why);
     }
     connect();
   }

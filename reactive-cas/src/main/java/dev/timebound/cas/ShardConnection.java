@@ -65,11 +65,11 @@ final class ShardConnection implements EndpointConnection.Host, AutoCloseable {
   /**
    * A channel with a connection.
    *
-   * @param trial connects anew where there is none, and answers by what comes of it, in place of
-   *     what is known from before (CAS-2a)
+   * @param trial connects anew, and answers by what comes of it, in place of what is known from
+   *     before (CAS-2a): neither a failure nor a connection, which may be half open, counts
    */
   Mono<Channel> channel(boolean trial) {
-    Mono<Channel> ready = next();
+    Mono<Channel> ready = trial ? null : next();
     return ready != null ? ready : waiting(trial);
   }
 
@@ -94,7 +94,7 @@ final class ShardConnection implements EndpointConnection.Host, AutoCloseable {
       return Mono.error(
           Status.UNAVAILABLE.withDescription(shard + ": the ring is closed").asRuntimeException());
     }
-    Mono<Channel> ready = next();
+    Mono<Channel> ready = trial ? null : next();
     if (ready != null) {
       return ready;
     }

@@ -276,6 +276,19 @@ class ConnectionTest {
     }
 
     @Test
+    @DisplayName("CAS-2a CAS-5 a trial connects anew in place of a connection that is half open")
+    void trialInPlaceOfAConnection() {
+      FaultProxy proxy = proxyTo(closing(PlainServer.start()));
+      CasRing ring = ring(b -> b.scheduler(time), at(proxy.port()));
+      assertThat(ends(call(ring)).join()).isNull();
+      proxy.freezeEstablished();
+
+      assertThat(ends(gate(ring).channel(true)).join()).isNull();
+      assertThat(ends(call(ring)).join()).isNull();
+      assertThat(proxy.accepted()).isEqualTo(2);
+    }
+
+    @Test
     @DisplayName("CAS-2a a trial that meets the same fault ends with the connect limit")
     void trialFails() {
       FaultProxy proxy = proxyTo(closing(PlainServer.start()));
