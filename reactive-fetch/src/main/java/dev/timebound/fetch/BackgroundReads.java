@@ -111,14 +111,13 @@ final class BackgroundReads implements PartitionReads, AutoCloseable {
       this.batches =
           Flux.defer(() -> store.read(partition, spec, budget))
               .contextWrite(of -> context)
-              .doOnNext(this::came)
-              .takeUntil(batch -> size >= bytes)
+              .takeUntil(batch -> (size += batch.sizeInBytes()) >= bytes)
+              .doOnNext(this::came) // of what is kept: a store may give more after the last one
               .doOnTerminate(() -> complete = true)
               .replay();
     }
 
     private void came(RecordBatch batch) {
-      size += batch.sizeInBytes();
       upTo = batch.nextOffset();
     }
 

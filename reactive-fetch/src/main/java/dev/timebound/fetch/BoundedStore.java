@@ -33,7 +33,7 @@ public final class BoundedStore implements PartitionStore {
   private BoundedStore(Builder builder) {
     store = builder.store;
     name = builder.name;
-    permits = new Permits(name, builder.permits, builder.maxWaiting);
+    permits = new Permits(name, builder.permits, builder.ofOne(), builder.maxWaiting);
     meters = FetchMeters.of(builder.meters);
     meters.gauge("timebound.fetch.permits.held", name, permits, Permits::held);
     meters.gauge("timebound.fetch.permits.waiting", name, permits, Permits::waiting);
@@ -56,25 +56,28 @@ public final class BoundedStore implements PartitionStore {
     return permits.waiting();
   }
 
+  /**
+   * Needs no permit: without it a whole request has nothing, and reads that stall hold them all.
+   */
   @Override
   public Mono<Set<TopicPartition>> existing(Set<TopicPartition> asked) {
-    return admitted(() -> store.existing(asked));
+    return store.existing(asked);
   }
 
   @Override
   public Mono<Offsets> offsets(TopicPartition partition) {
-    return admitted(() -> store.offsets(partition));
+    return admitted(partition, () -> store.offsets(partition));
   }
 
   @Override
   public Mono<Offsets> authoritativeOffsets(TopicPartition partition) {
-    return admitted(() -> store.authoritativeOffsets(partition));
+    return admitted(partition, () -> store.authoritativeOffsets(partition));
   }
 
   @Override
   public Mono<TimestampOffset> offsetFor(
       TopicPartition partition, long timestamp, Isolation isolation) {
-    return admitted(() -> store.offsetFor(partition, timestamp, isolation));
+    return admitted(partition, () -> store.offsetFor(partition, timestamp, isolation));
   }
 
   @Override
@@ -83,7 +86,7 @@ public final class BoundedStore implements PartitionStore {
         context ->
             budget.isExpired()
                 ? store.read(partition, spec, budget)
-                : admitted(budget, context, () -> store.read(partition, spec, budget)));
+                : admitted(partition, budget, context, () -> store.read(partition, spec, budget)));
   }
 
   @Override
@@ -96,14 +99,17 @@ public final class BoundedStore implements PartitionStore {
     return store.finishesInBackground();
   }
 
-  private <T> Mono<T> admitted(Supplier<Mono<T>> call) {
+  private <T> Mono<T> admitted(TopicPartition of, Supplier<Mono<T>> call) {
     return Mono.deferContextual(
-        context -> admitted(Deadlines.current(context), context, call::get).singleOrEmpty());
+        context -> admitted(of, Deadlines.current(context), context, call::get).singleOrEmpty());
   }
 
   private <T> Flux<T> admitted(
-      Deadline waitsUntil, ContextView context, Supplier<? extends Publisher<T>> call) {
-    Wait wait = new Wait(waitsUntil, ReadTrace.in(context));
+      TopicPartition of,
+      Deadline waitsUntil,
+      ContextView context,
+      Supplier<? extends Publisher<T>> call) {
+    Wait wait = new Wait(of, waitsUntil, ReadTrace.in(context));
     return wait.ticket
         .acquire()
         .transform(Deadlines.of(waitsUntil, name + " permit"))
@@ -115,12 +121,13 @@ public final class BoundedStore implements PartitionStore {
   }
 
   private final class Wait {
-    private final Permits.Ticket ticket = permits.ticket();
+    private final Permits.Ticket ticket;
     private final Deadline until;
     private final @Nullable ReadTrace trace;
     private final long since;
 
-    Wait(Deadline until, @Nullable ReadTrace trace) {
+    Wait(TopicPartition of, Deadline until, @Nullable ReadTrace trace) {
+      this.ticket = permits.ticket(of);
       this.until = until;
       this.trace = trace;
       this.since = until.scheduler().now(TimeUnit.NANOSECONDS);
@@ -143,6 +150,7 @@ public final class BoundedStore implements PartitionStore {
     private final PartitionStore store;
     private final int permits;
     private int maxWaiting = 10_000;
+    private int perPartition;
     private String name = "store";
     private @Nullable MeterRegistry meters;
 
@@ -155,6 +163,20 @@ public final class BoundedStore implements PartitionStore {
     public Builder maxWaiting(int calls) {
       maxWaiting = Settings.atLeast("maxWaiting", calls, 0);
       return this;
+    }
+
+    /**
+     * Of the permits, how many calls on one partition may hold at a time, {@code >= 1}: one that
+     * stalls does not take them all, however many clients ask for it. Default: half of them,
+     * rounded up.
+     */
+    public Builder maxPerPartition(int calls) {
+      perPartition = Settings.atLeast("maxPerPartition", calls, 1);
+      return this;
+    }
+
+    private int ofOne() {
+      return perPartition > 0 ? perPartition : (permits + 1) / 2;
     }
 
     /** In meters and errors. Default {@code store}. */

@@ -79,7 +79,7 @@ final class FetchRun implements Disposable {
     Turns.Limits limits = settings.limits();
     turns = new Turns(request.partitions().size(), limits);
     poll = new LongPoll(shares, bytes, limits.together(), settings.grace().toNanos());
-    timer = new RunTimer(clock, () -> serial.run(this::advance));
+    timer = new RunTimer(clock, () -> serial.run(this::timePassed));
     reports = new TurnReports(parts);
     for (FetchRequest.Partition asked : request.partitions()) {
       states.add(new PartitionState(asked, request.isolation()));
@@ -134,6 +134,11 @@ final class FetchRun implements Disposable {
     }
   }
 
+  private void timePassed() {
+    timer.fired();
+    advance();
+  }
+
   /** Does whatever has become possible; after every event. */
   private void advance() {
     while (!ended) {
@@ -169,8 +174,9 @@ final class FetchRun implements Disposable {
       passOver(next, now);
       poll.error();
       over(next, state);
-    } else if (now >= clock.total() || !poll.mayBegin(now, state.begun, heldBack)) {
+    } else if (now >= clock.total() || !poll.mayBegin(now, state.hadItsTurn(), heldBack)) {
       passOver(next, now);
+      state.blocked = false;
       if (!state.begun) {
         state.begun = true;
         reports.notStarted(state);

@@ -128,6 +128,9 @@ final class LongPoll {
 
   /** When partitions that nothing wakes are asked again; Long.MAX_VALUE: not in this request. */
   long nextPause(long now) {
+    if (now >= shares.endOfWait()) {
+      return NEVER;
+    }
     if (pauseAt == NEVER) {
       pauseAt = now + pause;
       pause = Math.min(2 * pause, longestPause);

@@ -69,6 +69,11 @@ final class PartitionState {
     return error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
   }
 
+  /** Whether it was asked, and could bring what it had. */
+  boolean hadItsTurn() {
+    return begun && !blocked;
+  }
+
   /** Whether it waits for a pause to pass. */
   boolean isPolled() {
     return polled && !over && turn == null;

@@ -1,7 +1,9 @@
 package dev.timebound.fetch;
 
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashSet;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -9,13 +11,14 @@ import reactor.core.publisher.Mono;
 import reactor.core.publisher.Sinks;
 
 /**
- * So many may hold a permit at once; the others wait in the order in which they came, at most so
- * many. Thread-safe. A permit is the ticket's, not a value in a pipeline that a race could drop:
- * who closes the ticket gives it back.
+ * So many may hold a permit at once, so many of them for one partition; the others wait in the
+ * order in which they came, at most so many. Thread-safe. A permit is the ticket's, not a value in
+ * a pipeline that a race could drop: who closes the ticket gives it back.
  */
 final class Permits {
   private final String name;
   private final int most;
+  private final int mostOfOne;
   private final int mostWaiting;
 
   /** Tells the tickets, so that a long queue of them is not a deep stack. */
@@ -23,16 +26,18 @@ final class Permits {
 
   // guarded by this
   private final Set<Ticket> waiting = new LinkedHashSet<>();
+  private final Map<TopicPartition, Integer> heldFor = new HashMap<>();
   private int held;
 
-  Permits(String name, int most, int mostWaiting) {
+  Permits(String name, int most, int mostOfOne, int mostWaiting) {
     this.name = name;
     this.most = most;
+    this.mostOfOne = mostOfOne;
     this.mostWaiting = mostWaiting;
   }
 
-  Ticket ticket() {
-    return new Ticket();
+  Ticket ticket(TopicPartition of) {
+    return new Ticket(of);
   }
 
   synchronized int held() {
@@ -57,6 +62,12 @@ final class Permits {
     /** Guarded by the permits. */
     private State state = State.NEW;
 
+    private final TopicPartition of;
+
+    private Ticket(TopicPartition of) {
+      this.of = of;
+    }
+
     /**
      * Completes when the permit is held; once.
      *
@@ -69,9 +80,8 @@ final class Permits {
               if (state != State.NEW) {
                 return granted.asMono();
               }
-              if (held < most) {
-                held++;
-                state = State.HELD;
+              if (held < most && mayHold(of)) {
+                hold(this);
                 return Mono.empty();
               }
               if (waiting.size() >= mostWaiting) {
@@ -97,7 +107,7 @@ final class Permits {
         if (before == State.WAITING) {
           waiting.remove(this);
         } else if (before == State.HELD) {
-          next = passOn();
+          next = passOn(of);
         }
       }
       if (next != null) {
@@ -106,16 +116,28 @@ final class Permits {
     }
   }
 
-  /** The permit goes to the one who has waited longest; it is counted down where nobody waits. */
-  private @Nullable Ticket passOn() {
-    Iterator<Ticket> first = waiting.iterator();
-    if (!first.hasNext()) {
-      held--;
-      return null;
+  private boolean mayHold(TopicPartition of) {
+    return heldFor.getOrDefault(of, 0) < mostOfOne;
+  }
+
+  private void hold(Ticket ticket) {
+    held++;
+    ticket.state = State.HELD;
+    heldFor.merge(ticket.of, 1, Integer::sum);
+  }
+
+  /** The permit goes to the one who has waited longest of those that may hold it. */
+  private @Nullable Ticket passOn(TopicPartition from) {
+    held--;
+    heldFor.computeIfPresent(from, (of, count) -> count == 1 ? null : count - 1);
+    for (Iterator<Ticket> all = waiting.iterator(); all.hasNext(); ) {
+      Ticket next = all.next();
+      if (mayHold(next.of)) {
+        all.remove();
+        hold(next);
+        return next;
+      }
     }
-    Ticket next = first.next();
-    first.remove();
-    next.state = State.HELD;
-    return next;
+    return null;
   }
 }

@@ -19,9 +19,14 @@ final class RunTimer {
     this.step = step;
   }
 
+  /** The step runs: whatever is set next is set anew, were it for the same instant. */
+  void fired() {
+    at = Long.MAX_VALUE;
+  }
+
   /** Runs the step then, and no other time that was set before; Long.MAX_VALUE: never. */
   void set(long instant) {
-    if (instant == at && !timer.isDisposed()) {
+    if (instant == at) {
       return;
     }
     timer.dispose();

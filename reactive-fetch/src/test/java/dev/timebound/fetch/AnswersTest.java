@@ -365,6 +365,22 @@ class AnswersTest {
     }
 
     @Test
+    @DisplayName("FE-1 a long poll that the caller's deadline ends is answered, not an error")
+    void longPollToTheDeadline() {
+      bench.store.on(0).end(0);
+      bench.store.on(1).end(0).tells();
+      Deadline caller = Deadline.after(ScriptedStore.duration(1000), bench.time);
+      Bench.Answer<FetchResponse> answer =
+          bench.run(
+              Mono.from(
+                  Deadlines.<FetchResponse>of(caller)
+                      .apply(bench.fetcher.fetch(request(5000, 0, 1).build()))));
+      assertThat(answer.error).isNull();
+      assertThat(bench.data(answer, 1).highWatermark()).isZero();
+      assertThat(answer.at).isEqualTo(1000);
+    }
+
+    @Test
     @DisplayName("FE-1 never more than the longest read deadline")
     void longest() {
       bench.store.on(0).stalls();

@@ -83,10 +83,13 @@ class BackgroundTest {
     fetch(request(500, 0, 1));
     bench.advance(100);
     bench.store.on(0).healthy();
+    double before = bench.store.now();
     Bench.Answer<FetchResponse> next = fetch(FetchRequest.builder().partition(partition(0), 8));
     assertThat(bench.data(next, 0).batches())
         .extracting(RecordBatch::baseOffset)
         .containsExactly(8L, 9L);
+    assertThat(next.at).as("at once").isEqualTo(before);
+
     assertThat(bench.store.on(0).reads).hasSize(2);
   }
 

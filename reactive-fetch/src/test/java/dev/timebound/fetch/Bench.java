@@ -17,23 +17,24 @@ import reactor.core.publisher.Mono;
 import reactor.test.scheduler.VirtualTimeScheduler;
 
 /** A fetcher over a scripted store, in virtual time of its own. */
-final class Bench implements AutoCloseable {
-  final VirtualTimeScheduler time = VirtualTimeScheduler.create();
-  final ScriptedStore store = new ScriptedStore(time);
-  final SimpleMeterRegistry meters = new SimpleMeterRegistry();
-  final HealthEngine health = HealthEngine.builder().scheduler(time).seed(1).build();
-  final PartitionStore served;
-  final PartitionFetcher fetcher;
+public final class Bench implements AutoCloseable {
+  public final VirtualTimeScheduler time = VirtualTimeScheduler.create();
+  public final ScriptedStore store = new ScriptedStore(time);
+  public final SimpleMeterRegistry meters = new SimpleMeterRegistry();
+  public final HealthEngine health = HealthEngine.builder().scheduler(time).seed(1).build();
+  public final PartitionStore served;
+  public final PartitionFetcher fetcher;
 
-  Bench(SharePolicy policy) {
+  public Bench(SharePolicy policy) {
     this(settings -> settings.policy(policy));
   }
 
-  Bench(UnaryOperator<PartitionFetcherBuilder> settings) {
+  public Bench(UnaryOperator<PartitionFetcherBuilder> settings) {
     this(settings, store -> store);
   }
 
-  Bench(UnaryOperator<PartitionFetcherBuilder> settings, UnaryOperator<PartitionStore> wrapper) {
+  public Bench(
+      UnaryOperator<PartitionFetcherBuilder> settings, UnaryOperator<PartitionStore> wrapper) {
     served = wrapper.apply(store);
     fetcher =
         settings
@@ -42,25 +43,25 @@ final class Bench implements AutoCloseable {
   }
 
   /** What a subscriber was given, and when, in milliseconds. */
-  final class Answer<T> {
-    final List<T> items = new ArrayList<>();
-    final List<Double> times = new ArrayList<>();
+  public final class Answer<T> {
+    public final List<T> items = new ArrayList<>();
+    public final List<Double> times = new ArrayList<>();
     @Nullable Throwable error;
-    double at = -1;
-    Disposable subscription = Disposables.disposed();
+    public double at = -1;
+    public Disposable subscription = Disposables.disposed();
 
-    T item() {
+    public T item() {
       assertThat(items).as("answered by %s ms", store.now()).hasSize(1);
       return items.get(0);
     }
 
-    boolean isOver() {
+    public boolean isOver() {
       return at >= 0;
     }
   }
 
   /** A request for the partitions by number, from offset 0 on. */
-  static FetchRequest.Builder request(double maxWait, int... partitions) {
+  public static FetchRequest.Builder request(double maxWait, int... partitions) {
     FetchRequest.Builder request = FetchRequest.builder().maxWait(ScriptedStore.duration(maxWait));
     for (int partition : partitions) {
       request.partition(ScriptedStore.partition(partition), 0);
@@ -68,7 +69,7 @@ final class Bench implements AutoCloseable {
     return request;
   }
 
-  Answer<FetchResponse> begin(FetchRequest.Builder request) {
+  public Answer<FetchResponse> begin(FetchRequest.Builder request) {
     return subscribe(fetcher.fetch(request.build()).flux());
   }
 
@@ -86,7 +87,7 @@ final class Bench implements AutoCloseable {
   }
 
   /** Runs a request to its end. */
-  Answer<FetchResponse> fetch(FetchRequest.Builder request) {
+  public Answer<FetchResponse> fetch(FetchRequest.Builder request) {
     Answer<FetchResponse> answer = begin(request);
     for (int i = 0; i < 4000 && !answer.isOver(); i++) {
       advance(10);
@@ -103,20 +104,20 @@ final class Bench implements AutoCloseable {
     return answer;
   }
 
-  void advance(double ms) {
+  public void advance(double ms) {
     time.advanceTimeBy(ScriptedStore.duration(ms));
   }
 
-  PartitionData data(Answer<FetchResponse> answer, int partition) {
+  public PartitionData data(Answer<FetchResponse> answer, int partition) {
     return answer.item().partition(ScriptedStore.partition(partition));
   }
 
-  boolean isPenalised(int partition) {
+  public boolean isPenalised(int partition) {
     return health.keyedGroups().stream()
         .anyMatch(group -> group.penalised().contains(ScriptedStore.partition(partition)));
   }
 
-  double abandoned(String operation, String stage) {
+  public double abandoned(String operation, String stage) {
     Counter counter =
         meters
             .find("timebound.fetch.read.deadline.exceeded")

@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.DeadlineExceededException;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
@@ -121,12 +123,6 @@ class BoundedStoreTest {
           public reactor.core.publisher.Mono<Offsets> offsets(TopicPartition partition) {
             return bench.store.offsets(partition);
           }
-
-          @Override
-          public reactor.core.publisher.Mono<java.util.Set<TopicPartition>> existing(
-              java.util.Set<TopicPartition> asked) {
-            return bench.store.existing(asked);
-          }
         };
     try (PartitionFetcher fetcher =
         PartitionFetcher.builder(offsetsFree)
@@ -164,6 +160,27 @@ class BoundedStoreTest {
   }
 
   @Test
+  @DisplayName("FE-7 one partition holds half of the permits at most, and those behind it pass it")
+  void maxPerPartition() {
+    BoundedStore four = BoundedStore.builder(bench.store, 4).build();
+    bench.store.on(0).stalls();
+    bench.store.on(1).healthy();
+    Deadline budget = Deadline.after(ScriptedStore.duration(500), bench.time);
+    List<Bench.Answer<RecordBatch>> stalled = new ArrayList<>();
+    for (int i = 0; i < 5; i++) {
+      stalled.add(bench.subscribe(four.read(partition(0), ALL, budget)));
+    }
+    assertThat(four.held()).isEqualTo(2);
+    assertThat(four.waiting()).isEqualTo(3);
+    assertThat(bench.subscribe(four.read(partition(1), ALL, budget)).items).hasSize(10);
+    stalled.get(0).subscription.dispose();
+    assertThat(four.held()).as("the next of the same partition").isEqualTo(2);
+    stalled.forEach(answer -> answer.subscription.dispose());
+    assertThat(four.held()).isZero();
+    assertThat(four.waiting()).isZero();
+  }
+
+  @Test
   @DisplayName("FE-7 what is held and waits is measured")
   void meters() {
     bench.store.on(0).stalls();
@@ -185,5 +202,7 @@ class BoundedStoreTest {
         .hasMessage("permits: 0 (expected: >= 1)");
     assertThatThrownBy(() -> BoundedStore.builder(bench.store, 1).maxWaiting(-1))
         .hasMessage("maxWaiting: -1 (expected: >= 0)");
+    assertThatThrownBy(() -> BoundedStore.builder(bench.store, 1).maxPerPartition(0))
+        .hasMessage("maxPerPartition: 0 (expected: >= 1)");
   }
 }

@@ -135,13 +135,13 @@ class ParallelTest {
     @DisplayName("FE-20 a cut without a grace is no further stall: the penalty ends in its time")
     void penaltyEnds() {
       bench.store.on(0).stalls();
-      bench.store.on(1).takes(5);
+      bench.store.on(1).takes(30);
       bench.fetch(request(500, 0, 1));
-      for (int i = 0; i < 30; i++) {
+      for (int i = 0; i < 28; i++) {
         bench.advance(990);
         bench.fetch(request(500, 0, 1));
       }
-      bench.advance(1000);
+      bench.advance(1600);
       assertThat(bench.isPenalised(0)).isFalse();
     }
 
@@ -174,7 +174,8 @@ class ParallelTest {
       bench.store.on(0).takes(2000);
       bench.store.on(1).takes(2010);
       bench.store.on(2).stalls();
-      Bench.Answer<FetchResponse> answer = bench.fetch(request(500, 0, 1, 2));
+      bench.store.on(3).end(0);
+      Bench.Answer<FetchResponse> answer = bench.fetch(request(500, 0, 1, 2, 3));
       assertThat(answer.at).isEqualTo(2020);
       assertThat(bench.data(answer, 0).batches()).hasSize(10);
       assertThat(bench.data(answer, 1).batches()).hasSize(10);
@@ -275,6 +276,17 @@ class ParallelTest {
       Bench.Answer<FetchResponse> answer = bench.fetch(limited(3000, 2));
       assertThat(bench.data(answer, 1).batches()).hasSize(1);
       assertThat(answer.at).isEqualTo(20);
+    }
+
+    @Test
+    @DisplayName("FE-13 FE-24 nor where it would have its turn only after the end of max_wait")
+    void firstBatchAfterTheWait() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).size(5000).takes(15);
+      Bench.Answer<FetchResponse> answer =
+          bench.fetch(limited(3000, 2).maxWait(ScriptedStore.duration(10)));
+      assertThat(bench.data(answer, 1).batches()).hasSize(1);
+      assertThat(answer.at).isEqualTo(35);
     }
 
     @Test

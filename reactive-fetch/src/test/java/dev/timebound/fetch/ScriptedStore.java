@@ -21,84 +21,85 @@ import reactor.core.publisher.Mono;
 import reactor.core.scheduler.Scheduler;
 
 /** A store that behaves as it is told, and tells how it was called. Of one thread. */
-final class ScriptedStore implements PartitionStore {
-  static final int SIZE = 100;
+public final class ScriptedStore implements PartitionStore {
+  public static final int SIZE = 100;
 
   /** One subscription, in milliseconds since the store was made. */
-  record Call(double at, double budget, double cap, @Nullable ReadSpec spec) {}
+  public record Call(double at, double budget, double cap, @Nullable ReadSpec spec) {}
 
   private final Scheduler time;
   private final long epoch;
   private final Map<TopicPartition, Script> scripts = new LinkedHashMap<>();
-  Mono<Set<TopicPartition>> metadata = Mono.defer(() -> Mono.just(Set.copyOf(scripts.keySet())));
-  boolean background;
-  int metadataCalls;
+  public Mono<Set<TopicPartition>> metadata =
+      Mono.defer(() -> Mono.just(Set.copyOf(scripts.keySet())));
+  public boolean background;
+  public int metadataCalls;
 
-  ScriptedStore(Scheduler time) {
+  public ScriptedStore(Scheduler time) {
     this.time = time;
     this.epoch = time.now(TimeUnit.NANOSECONDS);
   }
 
-  static TopicPartition partition(int number) {
+  public static TopicPartition partition(int number) {
     return new TopicPartition("orders", number);
   }
 
-  Script on(int number) {
+  public Script on(int number) {
     return scripts.computeIfAbsent(partition(number), p -> new Script());
   }
 
-  double now() {
+  public double now() {
     return (time.now(TimeUnit.NANOSECONDS) - epoch) / 1e6;
   }
 
   /** Calls under way. */
-  int active() {
+  public int active() {
     return scripts.values().stream().mapToInt(s -> s.active).sum();
   }
 
-  int listeners() {
+  public int listeners() {
     return scripts.values().stream().mapToInt(s -> s.listeners.size()).sum();
   }
 
-  static RecordBatch batch(long offset, int size) {
+  public static RecordBatch batch(long offset, int size) {
     return new RecordBatch(ByteBuffer.allocate(size), offset, offset, 1, -1);
   }
 
   /** One partition: by default 10 batches of 100 bytes that are there at once. */
-  final class Script {
-    final List<Call> reads = new ArrayList<>();
-    final List<Call> offsetCalls = new ArrayList<>();
-    final List<Runnable> listeners = new ArrayList<>();
-    long logStart;
-    long end = 10;
-    long stable = -1;
-    int size = SIZE;
-    boolean tells;
-    int active;
-    int cancelled;
-    int authoritativeCalls;
+  public final class Script {
+    public final List<Call> reads = new ArrayList<>();
+    public final List<Call> offsetCalls = new ArrayList<>();
+    public final List<Runnable> listeners = new ArrayList<>();
+    public long logStart;
+    public long end = 10;
+    public long stable = -1;
+    public int size = SIZE;
+    public boolean tells;
+    public int active;
+    public int cancelled;
+    public int authoritativeCalls;
     private @Nullable Mono<Offsets> authority;
     private @Nullable Mono<TimestampOffset> found;
 
     private IntFunction<Mono<Offsets>> offsets = call -> Mono.fromSupplier(this::current);
     private BiFunction<ReadSpec, Deadline, Flux<RecordBatch>> read = (spec, budget) -> data(spec);
 
-    Offsets current() {
+    public Offsets current() {
       return Offsets.of(logStart, end, stable < 0 ? end : stable);
     }
 
-    Script end(long offset) {
+    public Script end(long offset) {
       end = offset;
       return this;
     }
 
-    Script size(int bytes) {
+    public Script size(int bytes) {
       size = bytes;
       return this;
     }
 
     /** What there is, within the limits. */
-    Flux<RecordBatch> data(ReadSpec spec) {
+    public Flux<RecordBatch> data(ReadSpec spec) {
       return Flux.defer(
           () -> {
             List<RecordBatch> batches = new ArrayList<>();
@@ -113,33 +114,33 @@ final class ScriptedStore implements PartitionStore {
     }
 
     /** Appends, and tells whoever listens. */
-    void append(int batches) {
+    public void append(int batches) {
       end += batches;
       List.copyOf(listeners).forEach(Runnable::run);
     }
 
-    Script tells() {
+    public Script tells() {
       tells = true;
       return this;
     }
 
-    Script read(BiFunction<ReadSpec, Deadline, Flux<RecordBatch>> how) {
+    public Script read(BiFunction<ReadSpec, Deadline, Flux<RecordBatch>> how) {
       read = how;
       return this;
     }
 
     /** Never answers. */
-    Script stalls() {
+    public Script stalls() {
       return read((spec, budget) -> Flux.never());
     }
 
     /** Gives so many batches, then never answers. */
-    Script stallsAfter(int batches) {
+    public Script stallsAfter(int batches) {
       return read((spec, budget) -> data(spec).take(batches).concatWith(Flux.never()));
     }
 
     /** Assembles for as long as it may, then gives what there is; nothing where it may not. */
-    Script usesItsBudget() {
+    public Script usesItsBudget() {
       return read(
           (spec, budget) ->
               budget.isExpired()
@@ -148,25 +149,25 @@ final class ScriptedStore implements PartitionStore {
     }
 
     /** Answers after this long, whatever its budget. */
-    Script takes(double ms) {
+    public Script takes(double ms) {
       return read((spec, budget) -> data(spec).delaySubscription(duration(ms), time));
     }
 
-    Script fails(Throwable error) {
+    public Script fails(Throwable error) {
       return read((spec, budget) -> Flux.error(error));
     }
 
-    Script healthy() {
+    public Script healthy() {
       return read((spec, budget) -> data(spec));
     }
 
     /** How the n-th call, from 0 on, for the offsets goes. */
-    Script offsets(IntFunction<Mono<Offsets>> how) {
+    public Script offsets(IntFunction<Mono<Offsets>> how) {
       offsets = how;
       return this;
     }
 
-    Script offsetsTake(double first) {
+    public Script offsetsTake(double first) {
       return offsets(
           call ->
               call == 0
@@ -174,16 +175,16 @@ final class ScriptedStore implements PartitionStore {
                   : Mono.fromSupplier(this::current));
     }
 
-    Script offsetsStall() {
+    public Script offsetsStall() {
       return offsets(call -> Mono.never());
     }
 
-    Script authority(Mono<Offsets> word) {
+    public Script authority(Mono<Offsets> word) {
       authority = word;
       return this;
     }
 
-    Script found(Mono<TimestampOffset> offset) {
+    public Script found(Mono<TimestampOffset> offset) {
       found = offset;
       return this;
     }
@@ -197,7 +198,7 @@ final class ScriptedStore implements PartitionStore {
     }
   }
 
-  static Duration duration(double ms) {
+  public static Duration duration(double ms) {
     return Duration.ofNanos(ShareRow.nanos(ms));
   }
 
