@@ -4,6 +4,7 @@ import dev.timebound.cas.ShardStatuses.Verdict;
 import dev.timebound.cas.wire.ByteStreamGrpc;
 import dev.timebound.cas.wire.ByteStreams.QueryWriteStatusRequest;
 import dev.timebound.cas.wire.ByteStreams.QueryWriteStatusResponse;
+import dev.timebound.cas.wire.ByteStreams.WriteRequest;
 import dev.timebound.cas.wire.ByteStreams.WriteResponse;
 import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.Deadlines;
@@ -19,6 +20,7 @@ import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
+import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.util.context.Context;
 import reactor.util.context.ContextView;
@@ -39,12 +41,17 @@ final class BlobWrite {
   private final RingSettings settings;
 
   /** A new one wherever it is not known what the server has of the one before. */
-  private UUID upload = UUID.randomUUID();
+  private UUID upload;
 
   /** What the server says it has. */
   private long committed;
 
   private boolean statusUnknown;
+
+  /** Whether the attempt under way travels compressed, and its bytes so far. */
+  private boolean compressed;
+
+  private volatile long travelled;
   private int retried;
   private boolean renewed;
 
@@ -56,6 +63,7 @@ final class BlobWrite {
   BlobWrite(
       Writes writes, Digest digest, Publisher<? extends ByteBuffer> content, ContextView context) {
     this.writes = writes;
+    this.upload = writes.newUpload();
     this.digest = digest;
     this.settings = writes.settings();
     this.home = writes.shards().home(digest);
@@ -75,11 +83,13 @@ final class BlobWrite {
     return Mono.from(Deadlines.<WriteResult>of(caller, Writes.OPERATION).apply(all))
         .doOnSuccess(done -> ended(CasMeters.OK, beganAt))
         .doOnError(e -> ended(CasMeters.outcome(e), beganAt))
-        .doOnCancel(() -> ended(CasMeters.CANCELLED, beganAt));
+        .doOnCancel(
+            () -> ended(caller.isExpired() ? CasMeters.DEADLINE : CasMeters.CANCELLED, beganAt));
   }
 
   private void ended(String outcome, long beganAt) {
     source.close();
+    caller.charge(Writes.OPERATION, settings.now() - beganAt);
     writes.meters().writeEnded(outcome, settings.now() - beganAt);
   }
 
@@ -89,7 +99,18 @@ final class BlobWrite {
     return writes
         .capabilities()
         .serving(home, digest.function())
-        .flatMap(known -> isBegun() ? status().flatMap(this::goOn) : send());
+        .flatMap(
+            known -> {
+              compressed = writes.compression().ofWrite(known, digest);
+              return isBegun() ? again() : send();
+            });
+  }
+
+  /** A compressed upload cannot go on: what the server has of it does not tell where that ended. */
+  private Mono<WriteResult> again() {
+    return compressed
+        ? goOn(QueryWriteStatusResponse.getDefaultInstance())
+        : status().flatMap(this::goOn);
   }
 
   /** Whether the server may have something of it. */
@@ -128,7 +149,7 @@ final class BlobWrite {
     long has = status.getCommittedSize();
     if (has <= 0 || has > digest.sizeBytes()) {
       // Under the old name a server might add to what it has.
-      upload = UUID.randomUUID();
+      upload = writes.newUpload();
       has = 0;
     }
     if (has > committed) {
@@ -142,7 +163,9 @@ final class BlobWrite {
   }
 
   private String resourceName() {
-    return ResourceNames.write(home.instanceName(), upload, digest);
+    return compressed
+        ? ResourceNames.writeZstd(home.instanceName(), upload, digest)
+        : ResourceNames.write(home.instanceName(), upload, digest);
   }
 
   private Mono<WriteResult> send() {
@@ -169,10 +192,20 @@ final class BlobWrite {
         with.channel(),
         ByteStreamGrpc.getWriteMethod(),
         with.options().withOption(CallAttempt.KEY, made),
-        source
-            .requests(resourceName(), committed)
-            .doOnNext(request -> writes.meters().written(request.getData().size()))
+        requests()
+            .doOnNext(
+                request -> {
+                  int bytes = request.getData().size();
+                  travelled = travelled + bytes; // one at a time
+                  writes.meters().written(bytes);
+                })
             .doOnComplete(watch::complete));
+  }
+
+  private Flux<WriteRequest> requests() {
+    travelled = 0;
+    Flux<WriteRequest> plain = source.requests(resourceName(), committed);
+    return compressed ? Zstd.compress(plain) : plain;
   }
 
   private static void end(Claim<Shard> claim, Throwable failure) {
@@ -185,7 +218,8 @@ final class BlobWrite {
 
   private WriteResult checked(WriteResponse answer, UploadWatch watch) {
     long size = answer.getCommittedSize();
-    if (size != digest.sizeBytes()) {
+    boolean asSent = watch.isComplete() && size == travelled;
+    if (size != digest.sizeBytes() && !(compressed && (size == -1 || asSent))) {
       throw Status.INTERNAL
           .withDescription(
               home
@@ -211,11 +245,7 @@ final class BlobWrite {
     if (failure instanceof SourceException) {
       return Mono.error(failure);
     }
-    Throwable before = lastFailure;
     lastFailure = failure;
-    if (before != null && before != failure) {
-      failure.addSuppressed(before);
-    }
     ShardCalls.Opened with = opened;
     if (!renewed && with != null && with.renew(failure)) {
       renewed = true;

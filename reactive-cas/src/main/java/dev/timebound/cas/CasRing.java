@@ -75,10 +75,11 @@ public final class CasRing implements AutoCloseable {
     this.shards = new RingShards(builder.selector(), all, group);
     this.calls =
         new ShardCalls(settings, builder.headerSource(), builder.tokens(settings.scheduler()));
-    this.reads = new Reads(shards, calls, delivery, meters, observations);
-    this.lookups = new Lookups(shards, calls, meters, observations);
     this.capabilities = new ShardCapabilities(shards, calls);
-    this.writes = new Writes(shards, calls, capabilities, meters);
+    Compression compression = new Compression(settings.compression(), capabilities);
+    this.reads = new Reads(shards, calls, delivery, meters, observations, compression);
+    this.lookups = new Lookups(shards, calls, meters, observations);
+    this.writes = new Writes(shards, calls, capabilities, compression, meters);
     all.forEach(shard -> shard.connection().start());
   }
 

@@ -65,6 +65,7 @@ public final class CasRingBuilder {
   private int retries = 3;
   private @Nullable RetryBudget retryBudget;
   private int writeChunkSize = SMALLEST_CHUNK;
+  private boolean compression = true;
   private DigestFunction digestFunction = DigestFunction.SHA256;
   private ChannelCredentials credentials = InsecureChannelCredentials.create();
   private Function<ContextView, Metadata> headers = context -> new Metadata();
@@ -233,6 +234,15 @@ public final class CasRingBuilder {
     return this;
   }
 
+  /**
+   * Whether byte streams travel compressed with zstd where the server offers it and zstd-jni is on
+   * the class path. Default true. (CAS-32)
+   */
+  public CasRingBuilder compression(boolean on) {
+    this.compression = on;
+    return this;
+  }
+
   /** What makes the digests of blobs whose digest is not given. Default SHA-256. (CAS-32) */
   public CasRingBuilder digestFunction(DigestFunction function) {
     this.digestFunction = Objects.requireNonNull(function, "digestFunction");
@@ -328,6 +338,7 @@ public final class CasRingBuilder {
             retries,
             retryBudget == null ? RetryBudget.builder().scheduler(timers).build() : retryBudget,
             writeChunkSize,
+            compression && Zstd.isAvailable(),
             timers));
   }
 

@@ -14,12 +14,25 @@ public final class DataLossException extends StatusRuntimeException {
   private final transient Digest digest;
 
   private DataLossException(Digest digest, String found) {
-    super(Status.DATA_LOSS.withDescription("digest: " + digest + " (" + found + ")"));
+    this(digest, Status.DATA_LOSS.withDescription("digest: " + digest + " (" + found + ")"));
+  }
+
+  private DataLossException(Digest digest, Status status) {
+    super(status);
     this.digest = digest;
   }
 
   static DataLossException tooLong(Digest expected) {
     return new DataLossException(expected, "found: more than " + expected.sizeBytes() + " bytes");
+  }
+
+  static DataLossException corrupt(Digest expected, Throwable cause) {
+    return new DataLossException(
+        expected,
+        Status.DATA_LOSS
+            .withDescription(
+                "digest: " + expected + " (found: no zstd, " + cause.getMessage() + ")")
+            .withCause(cause));
   }
 
   static DataLossException mismatch(Digest expected, Digest found) {

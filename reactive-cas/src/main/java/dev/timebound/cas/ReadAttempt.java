@@ -1,12 +1,9 @@
 package dev.timebound.cas;
 
 import com.google.protobuf.ByteString;
-import dev.timebound.cas.wire.ByteStreamGrpc;
-import dev.timebound.cas.wire.ByteStreams.ReadRequest;
 import dev.timebound.cas.wire.ByteStreams.ReadResponse;
 import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.DeadlineExceededException;
-import dev.timebound.grpc.GrpcCalls;
 import dev.timebound.health.Claim;
 import io.grpc.Status;
 import java.nio.ByteBuffer;
@@ -21,7 +18,6 @@ import org.reactivestreams.Subscription;
 import reactor.core.CoreSubscriber;
 import reactor.core.Disposable;
 import reactor.core.Disposables;
-import reactor.core.publisher.Flux;
 import reactor.core.publisher.Operators;
 import reactor.util.context.Context;
 
@@ -161,22 +157,9 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
         .flatMapMany(
             with -> {
               opened = with;
-              return stream(next.member(), with);
+              return read.reads().stream(with, next.member(), read.digest(), read.offset());
             })
         .subscribe(this);
-  }
-
-  private Flux<ReadResponse> stream(Shard shard, ShardCalls.Opened with) {
-    long offset = read.offset();
-    ReadRequest request =
-        ReadRequest.newBuilder()
-            .setResourceName(ResourceNames.read(shard.instanceName(), read.digest()))
-            .setReadOffset(offset)
-            // From the start: to the end, since some servers take no limit. (CAS-30a)
-            .setReadLimit(offset == 0 ? 0 : read.remaining())
-            .build();
-    return GrpcCalls.serverStreaming(
-        with.channel(), ByteStreamGrpc.getReadMethod(), with.options(), request);
   }
 
   // --- the call's side
@@ -234,6 +217,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
     Claim<Shard> c = claim;
     if (c != null) {
       c.succeeded();
+      read.reads().compression().served(c.member(), read.digest(), currentContext());
     }
     timer.dispose();
     patience = Math.min(GOODBYE, settings.gapTimeout().toNanos());

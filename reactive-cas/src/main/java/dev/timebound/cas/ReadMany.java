@@ -57,11 +57,7 @@ final class ReadMany extends KeyRounds<BatchReadBlobsResponse, ReadManyResult> {
    */
   @Override
   Flux<ReadManyResult> asked(Next next, Part part) {
-    CasCapabilities known = capabilities.known(next.shard());
-    if (known == null) {
-      capabilities.learn(next.shard(), context);
-    }
-    return split(next, part, Batches.limit(known));
+    return split(next, part, Batches.limit(capabilities.known(next.shard())));
   }
 
   /** A batch that turns out too large for the server is cut. */
@@ -118,7 +114,8 @@ final class ReadMany extends KeyRounds<BatchReadBlobsResponse, ReadManyResult> {
             claim,
             ContentAddressableStorageGrpc.getBatchReadBlobsMethod(),
             request.build(),
-            candidatesLeft);
+            candidatesLeft)
+        .doOnNext(answer -> capabilities.learn(next.shard(), context));
   }
 
   @Override

@@ -1,6 +1,10 @@
 package dev.timebound.cas;
 
+import dev.timebound.cas.wire.ByteStreamGrpc;
+import dev.timebound.cas.wire.ByteStreams.ReadRequest;
+import dev.timebound.cas.wire.ByteStreams.ReadResponse;
 import dev.timebound.grpc.DeliveryExecutor;
+import dev.timebound.grpc.GrpcCalls;
 import java.nio.ByteBuffer;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -20,18 +24,21 @@ final class Reads {
   private final DeliveryExecutor delivery;
   private final CasMeters meters;
   private final CasObservations observations;
+  private final Compression compression;
 
   Reads(
       RingShards shards,
       ShardCalls calls,
       DeliveryExecutor delivery,
       CasMeters meters,
-      CasObservations observations) {
+      CasObservations observations,
+      Compression compression) {
     this.shards = shards;
     this.calls = calls;
     this.delivery = delivery;
     this.meters = meters;
     this.observations = observations;
+    this.compression = compression;
   }
 
   Flux<ByteBuffer> read(Digest digest) {
@@ -90,6 +97,10 @@ final class Reads {
     return calls;
   }
 
+  Compression compression() {
+    return compression;
+  }
+
   RingSettings settings() {
     return calls.settings();
   }
@@ -100,6 +111,25 @@ final class Reads {
 
   CasObservations observations() {
     return observations;
+  }
+
+  /** The blob's pieces from that byte on, as the shard's server has them. */
+  Flux<ReadResponse> stream(ShardCalls.Opened with, Shard shard, Digest digest, long offset) {
+    boolean compressed = compression.ofRead(shard, digest);
+    ReadRequest request =
+        ReadRequest.newBuilder()
+            .setResourceName(
+                compressed
+                    ? ResourceNames.readZstd(shard.instanceName(), digest)
+                    : ResourceNames.read(shard.instanceName(), digest))
+            .setReadOffset(offset) // of the blob, compressed or not
+            // From the start: to the end, since some servers take no limit. (CAS-30a)
+            .setReadLimit(offset == 0 || compressed ? 0 : digest.sizeBytes() - offset)
+            .build();
+    Flux<ReadResponse> stream =
+        GrpcCalls.serverStreaming(
+            with.channel(), ByteStreamGrpc.getReadMethod(), with.options(), request);
+    return compressed ? Zstd.decompress(stream, digest) : stream;
   }
 
   /** Runs a task where pieces are delivered; here where that is shut down. */

@@ -13,6 +13,7 @@ import reactor.core.scheduler.Scheduler;
  * @param rpcTimeout zero where there is none
  * @param retries attempts beyond the first without progress in between
  * @param writeChunkSize bytes of an upload's pieces
+ * @param compression byte streams may travel compressed: it is wanted, and the library is there
  * @param scheduler clock and timers; the callers' deadlines have their own
  */
 record RingSettings(
@@ -27,6 +28,7 @@ record RingSettings(
     int retries,
     RetryBudget retryBudget,
     int writeChunkSize,
+    boolean compression,
     Scheduler scheduler) {
 
   private static final Duration FIRST_RETRY = Duration.ofMillis(20);

@@ -91,8 +91,14 @@ final class ShardCapabilities {
     return Status.UNAVAILABLE.withDescription(shard + ": the ring is closed").asRuntimeException();
   }
 
-  /** Has the question asked, where it has not been, for others to know the answer. */
+  /**
+   * Has the question asked, where there is no answer yet, of a shard that serves; waits for
+   * nothing.
+   */
   void learn(Shard shard, ContextView caller) {
+    if (known.containsKey(shard)) {
+      return;
+    }
     of(shard).onErrorComplete().contextWrite(context -> context.putAll(caller)).subscribe();
   }
 

@@ -3,6 +3,8 @@ package dev.timebound.cas;
 import dev.timebound.deadline.Deadlines;
 import java.nio.ByteBuffer;
 import java.util.Map;
+import java.util.UUID;
+import java.util.concurrent.atomic.AtomicLong;
 import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
@@ -18,12 +20,24 @@ final class Writes {
   private final RingShards shards;
   private final ShardCalls calls;
   private final ShardCapabilities capabilities;
+  private final Compression compression;
   private final CasMeters meters;
 
-  Writes(RingShards shards, ShardCalls calls, ShardCapabilities capabilities, CasMeters meters) {
+  /** No two rings' are alike. Made once: the JVM's secure randomness may read a file. */
+  private final UUID firstUpload = UUID.randomUUID();
+
+  private final AtomicLong uploads = new AtomicLong();
+
+  Writes(
+      RingShards shards,
+      ShardCalls calls,
+      ShardCapabilities capabilities,
+      Compression compression,
+      CasMeters meters) {
     this.shards = shards;
     this.calls = calls;
     this.capabilities = capabilities;
+    this.compression = compression;
     this.meters = meters;
   }
 
@@ -61,6 +75,13 @@ final class Writes {
 
   // --- for the writes
 
+  /** A name that no upload had before. */
+  UUID newUpload() {
+    return new UUID(
+        firstUpload.getMostSignificantBits(),
+        firstUpload.getLeastSignificantBits() ^ uploads.getAndIncrement());
+  }
+
   RingShards shards() {
     return shards;
   }
@@ -71,6 +92,10 @@ final class Writes {
 
   ShardCapabilities capabilities() {
     return capabilities;
+  }
+
+  Compression compression() {
+    return compression;
   }
 
   RingSettings settings() {

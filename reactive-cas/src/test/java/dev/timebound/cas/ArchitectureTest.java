@@ -35,6 +35,16 @@ class ArchitectureTest {
           .because("BLAKE3's library is optional: one class touches it");
 
   @ArchTest
+  static final ArchRule zstdIsOptional =
+      noClasses()
+          .that()
+          .haveNameNotMatching("dev\\.timebound\\.cas\\.Zstd(\\$.*)?")
+          .should()
+          .dependOnClassesThat()
+          .resideInAPackage("com.github.luben..")
+          .because("zstd's library is optional: one class touches it");
+
+  @ArchTest
   static final ArchRule timeIsTheSchedulers =
       noClasses()
           .should()

@@ -267,8 +267,6 @@ class ManyTest {
               .collectList()
               .block(LONG);
       assertThat(all).isNotNull().singleElement().satisfies(ManyTest::right);
-      ring.server(0).heal();
-      ring.pass(Duration.ofSeconds(40)); // the question of its capabilities is given up
     }
 
     @Test

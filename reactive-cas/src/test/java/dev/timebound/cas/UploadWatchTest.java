@@ -58,6 +58,7 @@ class UploadWatchTest {
             3,
             RetryBudget.create(),
             1,
+            false,
             time);
     ShardConnection none =
         new ShardConnection(
