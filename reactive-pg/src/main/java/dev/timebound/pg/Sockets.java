@@ -7,6 +7,7 @@ import io.netty.channel.EventLoopGroup;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
+import reactor.netty.channel.ChannelOperations;
 import reactor.netty.resources.LoopResources;
 
 /**
@@ -66,7 +67,7 @@ final class Sockets implements LoopResources {
       allOpen.add(channel);
     }
     // one that is aborted before its event loop has it is closed when it has
-    channel.pipeline().addFirst(new Registered());
+    channel.pipeline().addFirst(new Ends());
     channel
         .closeFuture()
         .addListener(
@@ -78,14 +79,36 @@ final class Sockets implements LoopResources {
     return channel;
   }
 
-  private final class Registered extends ChannelInboundHandlerAdapter {
+  /**
+   * Reactor Netty keeps what was received for a receiver that has not asked for it, past the
+   * socket's end too; and the driver, which has told its statements of that end by then, asks for
+   * none of it any more. Rows that nobody took would never be released.
+   */
+  private final class Ends extends ChannelInboundHandlerAdapter {
+    private @Nullable ChannelOperations<?, ?> received;
+
     @Override
     public void channelRegistered(ChannelHandlerContext ctx) {
       ctx.fireChannelRegistered();
-      ctx.pipeline().remove(this);
       if (aborted) {
         closeNow(ctx.channel());
       }
+    }
+
+    @Override
+    public void channelInactive(ChannelHandlerContext ctx) {
+      // behind this it is not to be had from the channel any more
+      received = ChannelOperations.get(ctx.channel());
+      ctx.fireChannelInactive();
+    }
+
+    @Override
+    public void channelUnregistered(ChannelHandlerContext ctx) {
+      ChannelOperations<?, ?> left = received;
+      if (left != null) {
+        left.discard();
+      }
+      ctx.fireChannelUnregistered();
     }
   }
 

@@ -42,9 +42,8 @@ class BufferLeakTest {
   @DisplayName("PG-19 the rows that nobody took are let go")
   void givenUp(String which) {
     try (Logged logged = Logged.of(ResourceLeakDetector.class)) {
-      // on a busy machine too they come to their end, and are not cut off: that is what is tested
-      try (Routed routed =
-          Routed.on(servers, patient -> patient.cancelGrace(Routed.PATIENT_GRACE)).warm()) {
+      // on a busy machine some do not come to their end, and are cut off: those leave nothing too
+      try (Routed routed = Routed.on(servers).warm()) {
         for (int i = 0; i < READS; i++) {
           AtomicInteger seen = new AtomicInteger();
           BaseSubscriber<String> reader =
