@@ -18,6 +18,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
@@ -53,34 +54,36 @@ public final class CasRing implements AutoCloseable {
     HealthEngine given = builder.healthEngine();
     this.ownEngine = given == null;
     this.engine = given == null ? builder.newEngine(settings.scheduler()) : given;
+    HealthGroup<Shard> made = null;
+    List<Shard> all = new ArrayList<>();
     try {
-      this.group =
+      made =
           engine.group(
               settings.name(),
               HealthPolicy.consecutiveFailures(FAILURES).cooldown(settings.cooldown()).build());
-    } catch (RuntimeException nameTaken) {
-      loops.close(delivery::close);
-      throw nameTaken;
+      this.group = made;
+      CasMeters meters = CasMeters.of(builder.meters(), settings.name());
+      CasObservations observations = CasObservations.of(builder.observations(), settings.name());
+      Function<Endpoint, ManagedChannel> opener =
+          endpoint -> loops.build(builder.newChannel(endpoint, delivery.executor()));
+      for (CasConfig.Shard shard : builder.config().shards()) {
+        ShardConnection connection = new ShardConnection(shard, settings, opener, meters);
+        all.add(new Shard(all.size(), shard.name(), shard.instanceName(), connection));
+      }
+      all.forEach(group::add);
+      this.shards = new RingShards(builder.selector(), all, group);
+      this.calls =
+          new ShardCalls(settings, builder.headerSource(), builder.tokens(settings.scheduler()));
+      this.capabilities = new ShardCapabilities(shards, calls);
+      Compression compression = new Compression(settings.compression(), capabilities);
+      this.reads = new Reads(shards, calls, delivery, meters, observations, compression);
+      this.lookups = new Lookups(shards, calls, meters, observations);
+      this.writes = new Writes(shards, calls, capabilities, compression, meters);
+      all.forEach(shard -> shard.connection().start());
+    } catch (Throwable e) {
+      letGo(all, made);
+      throw e;
     }
-    CasMeters meters = CasMeters.of(builder.meters(), settings.name());
-    CasObservations observations = CasObservations.of(builder.observations(), settings.name());
-    Function<Endpoint, ManagedChannel> opener =
-        endpoint -> loops.build(builder.newChannel(endpoint, delivery.executor()));
-    List<Shard> all = new ArrayList<>();
-    for (CasConfig.Shard shard : builder.config().shards()) {
-      ShardConnection connection = new ShardConnection(shard, settings, opener, meters);
-      all.add(new Shard(all.size(), shard.name(), shard.instanceName(), connection));
-    }
-    all.forEach(group::add);
-    this.shards = new RingShards(builder.selector(), all, group);
-    this.calls =
-        new ShardCalls(settings, builder.headerSource(), builder.tokens(settings.scheduler()));
-    this.capabilities = new ShardCapabilities(shards, calls);
-    Compression compression = new Compression(settings.compression(), capabilities);
-    this.reads = new Reads(shards, calls, delivery, meters, observations, compression);
-    this.lookups = new Lookups(shards, calls, meters, observations);
-    this.writes = new Writes(shards, calls, capabilities, compression, meters);
-    all.forEach(shard -> shard.connection().start());
   }
 
   /** A ring of these shards, with the defaults of {@link CasRingBuilder}. */
@@ -272,12 +275,18 @@ public final class CasRing implements AutoCloseable {
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {
-      shards.all().forEach(shard -> shard.connection().close());
-      engine.remove(group);
-      if (ownEngine) {
-        engine.close();
-      }
-      loops.close(delivery::close);
+      letGo(shards.all(), group);
     }
+  }
+
+  private void letGo(List<Shard> all, @Nullable HealthGroup<Shard> left) {
+    all.forEach(shard -> shard.connection().close());
+    if (left != null) {
+      engine.remove(left);
+    }
+    if (ownEngine) {
+      engine.close();
+    }
+    loops.close(delivery::close);
   }
 }

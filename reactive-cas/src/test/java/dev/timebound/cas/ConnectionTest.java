@@ -13,9 +13,11 @@ import dev.timebound.cas.wire.RemoteExecution.FindMissingBlobsRequest;
 import dev.timebound.cas.wire.RemoteExecution.FindMissingBlobsResponse;
 import dev.timebound.grpc.GrpcCalls;
 import dev.timebound.health.Claim;
+import dev.timebound.health.HealthEngine;
 import dev.timebound.test.FaultProxy;
 import io.grpc.CallOptions;
 import io.grpc.Channel;
+import io.grpc.ChannelCredentials;
 import io.grpc.ClientCall;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
@@ -470,6 +472,27 @@ class ConnectionTest {
       failsAtOnce(gate(ring).channel(true));
       until("no connection is left", () -> proxy.openClientSockets() == 0);
     }
+  }
+
+  @Test
+  @DisplayName(
+      "CAS-1 a ring that cannot be built leaves nothing behind, in an engine of others too")
+  void notBuilt() {
+    HealthEngine engine = HealthEngine.builder().scheduler(time).build();
+    closing(engine);
+    ChannelCredentials unknown =
+        new ChannelCredentials() {
+          @Override
+          public ChannelCredentials withoutBearerTokens() {
+            return this;
+          }
+        };
+
+    assertThatThrownBy(
+            () -> ring(b -> b.scheduler(time).healthEngine(engine).credentials(unknown), at(1)))
+        .isInstanceOf(IllegalArgumentException.class);
+
+    assertThat(engine.groups()).isEmpty();
   }
 
   @Test
