@@ -82,6 +82,16 @@ class ArchitectureTest {
           .because("DL-11: one class uses Micrometer, and the builder names it");
 
   @ArchTest
+  static final ArchRule observationsAreOptional =
+      noClasses()
+          .that()
+          .doNotHaveSimpleName("CallObservation")
+          .should()
+          .dependOnClassesThat()
+          .resideInAPackage("io.micrometer.observation..")
+          .because("one class needs it, which nothing loads where it is absent");
+
+  @ArchTest
   static final ArchRule operatorsAreNotPublic =
       classes()
           .that()

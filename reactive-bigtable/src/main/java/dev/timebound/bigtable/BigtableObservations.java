@@ -1,14 +1,9 @@
 package dev.timebound.bigtable;
 
+import dev.timebound.deadline.CallObservation;
 import dev.timebound.deadline.Deadline;
-import dev.timebound.deadline.LedgerEntry;
-import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
-import java.util.List;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import reactor.util.context.ContextView;
 
 /**
@@ -52,11 +47,6 @@ abstract class BigtableObservations {
 
   /** The only place that touches Micrometer's types at run time: it is optional. */
   private static final class InRegistry extends BigtableObservations {
-    private static final Logger LOG = LoggerFactory.getLogger(BigtableClient.class);
-
-    /** Where Micrometer's own thread-local accessor keeps it. */
-    private static final String PARENT = "micrometer.observation";
-
     private static final String TABLES = "/tables/";
 
     private final ObservationRegistry registry;
@@ -67,35 +57,28 @@ abstract class BigtableObservations {
 
     @Override
     Observed begin(ObservedCall call, String resource, ContextView context) {
-      Observation observation;
-      try {
-        observation =
-            Observation.createNotStarted(call.observation, registry)
-                .contextualName(call.contextualName)
-                .lowCardinalityKeyValue("method", call.method);
-        if (observation.isNoop()) {
-          return Observed.NOT;
-        }
-        if (context.getOrDefault(PARENT, null) instanceof Observation parent) {
-          observation.parentObservation(parent);
-        }
-        int table = resource.indexOf(TABLES);
-        if (table >= 0) {
-          observation.highCardinalityKeyValue("table", resource.substring(table + TABLES.length()));
-        }
-      } catch (RuntimeException thrown) {
-        LOG.warn("{} goes unobserved", call.method, thrown);
-        return Observed.NOT;
-      }
-      InProgress begun = new InProgress(observation);
-      begun.guarded(observation::start);
-      return begun;
+      CallObservation begun =
+          CallObservation.start(
+              registry,
+              call.observation,
+              context,
+              observation -> {
+                observation
+                    .contextualName(call.contextualName)
+                    .lowCardinalityKeyValue("method", call.method);
+                int table = resource.indexOf(TABLES);
+                if (table >= 0) {
+                  observation.highCardinalityKeyValue(
+                      "table", resource.substring(table + TABLES.length()));
+                }
+              });
+      return begun == null ? Observed.NOT : new InProgress(begun);
     }
 
     private static final class InProgress extends Observed {
-      private final Observation observation;
+      private final CallObservation observation;
 
-      InProgress(Observation observation) {
+      InProgress(CallObservation observation) {
         this.observation = observation;
       }
 
@@ -106,35 +89,16 @@ abstract class BigtableObservations {
           int attempts,
           @Nullable String channel,
           Deadline deadline) {
-        guarded(
-            () -> {
-              observation
-                  .lowCardinalityKeyValue("outcome", outcome)
+        observation.stop(
+            deadline,
+            failure,
+            end -> {
+              end.lowCardinalityKeyValue("outcome", outcome)
                   .highCardinalityKeyValue("attempts", Integer.toString(attempts));
               if (channel != null) {
-                observation.highCardinalityKeyValue("channel", channel);
-              }
-              List<LedgerEntry> ledger = deadline.ledger();
-              if (!ledger.isEmpty()) {
-                observation.highCardinalityKeyValue(
-                    "deadline.ledger",
-                    ledger.stream().map(LedgerEntry::toString).collect(Collectors.joining(", ")));
-              }
-              if (failure != null) {
-                observation.error(failure);
+                end.highCardinalityKeyValue("channel", channel);
               }
             });
-        guarded(observation::stop);
-      }
-
-      /** Whoever watches must not break what it watches. */
-      void guarded(Runnable tell) {
-        try {
-          tell.run();
-        } catch (RuntimeException thrown) {
-          LOG.warn(
-              "a handler of observations threw at {}", observation.getContext().getName(), thrown);
-        }
       }
     }
   }

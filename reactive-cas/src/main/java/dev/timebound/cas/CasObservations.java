@@ -1,14 +1,9 @@
 package dev.timebound.cas;
 
+import dev.timebound.deadline.CallObservation;
 import dev.timebound.deadline.Deadline;
-import dev.timebound.deadline.LedgerEntry;
-import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
-import java.util.List;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import reactor.util.context.ContextView;
 
 /**
@@ -53,11 +48,6 @@ abstract class CasObservations {
 
   /** The only place that touches Micrometer's types at run time: it is optional. */
   private static final class InRegistry extends CasObservations {
-    private static final Logger LOG = LoggerFactory.getLogger(CasRing.class);
-
-    /** Where Micrometer's own thread-local accessor keeps it. */
-    private static final String PARENT = "micrometer.observation";
-
     private final ObservationRegistry registry;
     private final String ring;
 
@@ -68,34 +58,26 @@ abstract class CasObservations {
 
     @Override
     Observed begin(String operation, @Nullable Digest blob, ContextView context) {
-      Observation observation;
-      try {
-        observation =
-            Observation.createNotStarted("timebound." + operation, registry)
-                .contextualName(operation.replace('.', ' '))
-                .lowCardinalityKeyValue("ring", ring);
-        if (observation.isNoop()) {
-          return Observed.NOT;
-        }
-        if (context.getOrDefault(PARENT, null) instanceof Observation parent) {
-          observation.parentObservation(parent);
-        }
-        if (blob != null) {
-          observation.highCardinalityKeyValue("digest", blob.toString());
-        }
-      } catch (RuntimeException thrown) {
-        LOG.warn("{} goes unobserved", operation, thrown);
-        return Observed.NOT;
-      }
-      InProgress begun = new InProgress(observation);
-      begun.guarded(observation::start);
-      return begun;
+      CallObservation begun =
+          CallObservation.start(
+              registry,
+              "timebound." + operation,
+              context,
+              observation -> {
+                observation
+                    .contextualName(operation.replace('.', ' '))
+                    .lowCardinalityKeyValue("ring", ring);
+                if (blob != null) {
+                  observation.highCardinalityKeyValue("digest", blob.toString());
+                }
+              });
+      return begun == null ? Observed.NOT : new InProgress(begun);
     }
 
     private static final class InProgress extends Observed {
-      private final Observation observation;
+      private final CallObservation observation;
 
-      InProgress(Observation observation) {
+      InProgress(CallObservation observation) {
         this.observation = observation;
       }
 
@@ -106,35 +88,16 @@ abstract class CasObservations {
           int attempts,
           @Nullable String shard,
           Deadline deadline) {
-        guarded(
-            () -> {
-              observation
-                  .lowCardinalityKeyValue("outcome", outcome)
+        observation.stop(
+            deadline,
+            failure,
+            end -> {
+              end.lowCardinalityKeyValue("outcome", outcome)
                   .highCardinalityKeyValue("attempts", Integer.toString(attempts));
               if (shard != null) {
-                observation.lowCardinalityKeyValue("shard", shard);
-              }
-              List<LedgerEntry> ledger = deadline.ledger();
-              if (!ledger.isEmpty()) {
-                observation.highCardinalityKeyValue(
-                    "deadline.ledger",
-                    ledger.stream().map(LedgerEntry::toString).collect(Collectors.joining(", ")));
-              }
-              if (failure != null) {
-                observation.error(failure);
+                end.lowCardinalityKeyValue("shard", shard);
               }
             });
-        guarded(observation::stop);
-      }
-
-      /** Whoever watches must not break what it watches. */
-      void guarded(Runnable tell) {
-        try {
-          tell.run();
-        } catch (RuntimeException thrown) {
-          LOG.warn(
-              "a handler of observations threw at {}", observation.getContext().getName(), thrown);
-        }
       }
     }
   }

@@ -1,14 +1,9 @@
 package dev.timebound.fetch;
 
+import dev.timebound.deadline.CallObservation;
 import dev.timebound.deadline.Deadline;
-import dev.timebound.deadline.LedgerEntry;
-import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationRegistry;
-import java.util.List;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import reactor.util.context.ContextView;
 
 /**
@@ -41,11 +36,6 @@ abstract class FetchObservations {
 
   /** The only place that touches Micrometer's types at run time: it is optional. */
   private static final class InRegistry extends FetchObservations {
-    private static final Logger LOG = LoggerFactory.getLogger(PartitionFetcher.class);
-
-    /** Where Micrometer's own thread-local accessor keeps it. */
-    private static final String PARENT = "micrometer.observation";
-
     private final ObservationRegistry registry;
 
     InRegistry(ObservationRegistry registry) {
@@ -54,58 +44,34 @@ abstract class FetchObservations {
 
     @Override
     Observed begin(FetchRequest request, ContextView context) {
-      Observation observation;
-      try {
-        observation =
-            Observation.createNotStarted("timebound.fetch", registry).contextualName("fetch");
-        if (observation.isNoop()) {
-          return Observed.NOT;
-        }
-        if (context.getOrDefault(PARENT, null) instanceof Observation parent) {
-          observation.parentObservation(parent);
-        }
-        observation.highCardinalityKeyValue(
-            "partitions", Integer.toString(request.partitions().size()));
-      } catch (RuntimeException thrown) {
-        LOG.warn("a fetch goes unobserved", thrown);
-        return Observed.NOT;
-      }
-      InProgress begun = new InProgress(observation);
-      begun.guarded(observation::start);
-      return begun;
+      CallObservation begun =
+          CallObservation.start(
+              registry,
+              "timebound.fetch",
+              context,
+              observation ->
+                  observation
+                      .contextualName("fetch")
+                      .highCardinalityKeyValue(
+                          "partitions", Integer.toString(request.partitions().size())));
+      return begun == null ? Observed.NOT : new InProgress(begun);
     }
 
     private static final class InProgress extends Observed {
-      private final Observation observation;
+      private final CallObservation observation;
 
-      InProgress(Observation observation) {
+      InProgress(CallObservation observation) {
         this.observation = observation;
       }
 
       @Override
       void ended(String outcome, long bytes, Deadline deadline) {
-        guarded(
-            () -> {
-              observation
-                  .lowCardinalityKeyValue("outcome", outcome)
-                  .highCardinalityKeyValue("bytes", Long.toString(bytes));
-              List<LedgerEntry> ledger = deadline.ledger();
-              if (!ledger.isEmpty()) {
-                observation.highCardinalityKeyValue(
-                    "deadline.ledger",
-                    ledger.stream().map(LedgerEntry::toString).collect(Collectors.joining(", ")));
-              }
-            });
-        guarded(observation::stop);
-      }
-
-      /** Whoever watches must not break what it watches. */
-      void guarded(Runnable tell) {
-        try {
-          tell.run();
-        } catch (RuntimeException thrown) {
-          LOG.warn("a handler of observations threw at a fetch", thrown);
-        }
+        observation.stop(
+            deadline,
+            null,
+            end ->
+                end.lowCardinalityKeyValue("outcome", outcome)
+                    .highCardinalityKeyValue("bytes", Long.toString(bytes)));
       }
     }
   }
