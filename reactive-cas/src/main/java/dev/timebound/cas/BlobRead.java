@@ -3,13 +3,11 @@ package dev.timebound.cas;
 import dev.timebound.cas.CasObservations.Observed;
 import dev.timebound.cas.ShardStatuses.Verdict;
 import dev.timebound.deadline.Deadline;
-import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.health.Claim;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
-import reactor.core.observability.DefaultSignalListener;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.util.context.ContextView;
@@ -53,33 +51,24 @@ final class BlobRead {
         .tap(() -> new End());
   }
 
-  /** Tells who counts and who watches, and lets go of what a caller left. */
-  private final class End extends DefaultSignalListener<ByteBuffer> {
+  private final class End extends CallEnd<ByteBuffer> {
     private final Observed observed = reads.observations().begin(Reads.OPERATION, digest, context);
 
-    @Override
-    public void doOnComplete() {
-      tell(CasMeters.OK, null);
+    End() {
+      super(Reads.OPERATION, caller);
     }
 
-    @Override
-    public void doOnError(Throwable failure) {
-      tell(CasMeters.outcome(failure), failure);
-    }
-
-    /** By the caller, or by its deadline's timer: that is told as what it is. */
     @Override
     public void doOnCancel() {
       Route made = route;
       if (made != null) {
-        made.abandon();
+        made.abandon(); // a claim that the caller left
       }
-      Throwable late =
-          caller.isExpired() ? new DeadlineExceededException(Reads.OPERATION, caller) : null;
-      tell(late == null ? CasMeters.CANCELLED : CasMeters.DEADLINE, late);
+      super.doOnCancel();
     }
 
-    private void tell(String outcome, @Nullable Throwable failure) {
+    @Override
+    void tell(String outcome, @Nullable Throwable failure) {
       reads.meters().readEnded(outcome, reads.settings().now() - beganAt);
       Shard shard = last;
       observed.ended(outcome, failure, attempts, shard == null ? null : shard.name(), caller);

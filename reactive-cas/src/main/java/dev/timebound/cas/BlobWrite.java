@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
@@ -55,6 +56,8 @@ final class BlobWrite {
   private int retried;
   private boolean renewed;
 
+  private final AtomicBoolean over = new AtomicBoolean();
+
   // of the attempt under way, or the one that failed last
   private CallAttempt attempt = CallAttempt.create();
   private ShardCalls.@Nullable Opened opened;
@@ -87,7 +90,11 @@ final class BlobWrite {
             () -> ended(caller.isExpired() ? CasMeters.DEADLINE : CasMeters.CANCELLED, beganAt));
   }
 
+  /** Told once: the deadline's timer may cancel it as it fails for that deadline itself. */
   private void ended(String outcome, long beganAt) {
+    if (!over.compareAndSet(false, true)) {
+      return;
+    }
     source.close();
     caller.charge(Writes.OPERATION, settings.now() - beganAt);
     writes.meters().writeEnded(outcome, settings.now() - beganAt);

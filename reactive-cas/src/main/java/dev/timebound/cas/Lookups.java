@@ -3,11 +3,9 @@ package dev.timebound.cas;
 import dev.timebound.cas.BlobPresence.State;
 import dev.timebound.cas.CasObservations.Observed;
 import dev.timebound.deadline.Deadline;
-import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
-import reactor.core.observability.DefaultSignalListener;
 import reactor.core.publisher.Mono;
 import reactor.util.context.ContextView;
 
@@ -36,34 +34,23 @@ final class Lookups {
         .name(OPERATION);
   }
 
-  /** Tells who counts and who watches. */
-  private final class End extends DefaultSignalListener<BlobPresence> {
+  private final class End extends CallEnd<BlobPresence> {
     private final Deadline caller;
     private final Observed observed;
     private final long beganAt = calls.settings().now();
 
     End(ContextView context) {
-      this.caller = Deadlines.current(context);
+      this(context, Deadlines.current(context));
+    }
+
+    private End(ContextView context, Deadline caller) {
+      super(OPERATION, caller);
+      this.caller = caller;
       this.observed = observations.begin(OPERATION, null, context);
     }
 
     @Override
-    public void doOnComplete() {
-      tell(CasMeters.OK, null);
-    }
-
-    @Override
-    public void doOnError(Throwable failure) {
-      tell(CasMeters.outcome(failure), failure);
-    }
-
-    @Override
-    public void doOnCancel() {
-      Throwable late = caller.isExpired() ? new DeadlineExceededException(OPERATION, caller) : null;
-      tell(late == null ? CasMeters.CANCELLED : CasMeters.DEADLINE, late);
-    }
-
-    private void tell(String outcome, @Nullable Throwable failure) {
+    void tell(String outcome, @Nullable Throwable failure) {
       meters.lookupEnded(outcome, calls.settings().now() - beganAt);
       observed.ended(outcome, failure, 1, null, caller);
     }

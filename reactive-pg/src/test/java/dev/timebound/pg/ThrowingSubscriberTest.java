@@ -96,6 +96,8 @@ class ThrowingSubscriberTest {
   @DisplayName("PG-15 of a read with parameters, and its connection serves on")
   void readWithParameters() {
     String session = routed.read("SELECT pg_backend_pid()").get(0);
+    // given back behind its answer: until then the next read would dial another
+    eventually(() -> assertThat(routed.gauge("timebound.pg.pool.acquired")).isZero());
     throwing(routed.db.read(rows("SELECT n FROM generate_series(1, $1) n", 9)));
     eventually(() -> assertThat(routed.gauge("timebound.pg.pool.acquired")).isZero());
     assertThat(seen).hasValue(1);
