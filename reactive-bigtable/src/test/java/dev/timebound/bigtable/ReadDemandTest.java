@@ -279,7 +279,7 @@ class ReadDemandTest {
       Reader reader =
           Reader.of(
               reads.all(),
-              Long.MAX_VALUE,
+              0,
               row -> {
                 try {
                   release.await();
@@ -287,11 +287,15 @@ class ReadDemandTest {
                   Thread.currentThread().interrupt();
                 }
               });
+      // rows that have come already are handed on by the thread that asks
+      Thread asks = new Thread(() -> reader.request(Long.MAX_VALUE), "asks");
+      asks.start();
       reader.awaitRows(1);
       reader.cancel();
       reads.calls().get(0).awaitEnd(End.RESET_BY_CLIENT);
       assertThat(reads.client.pool().inFlight()).isZero();
       release.countDown();
+      asks.join();
     }
   }
 
