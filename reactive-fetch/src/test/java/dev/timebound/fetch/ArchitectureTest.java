@@ -24,9 +24,18 @@ class ArchitectureTest {
               "dev.timebound.bigtable..",
               "dev.timebound.cas..",
               "dev.timebound.grpc..",
-              "dev.timebound.pg..",
               "dev.timebound.test..")
           .because("the fetcher knows the core, and stores by their interface");
+
+  @ArchTest
+  static final ArchRule onlyItsStoreKnowsPostgres =
+      noClasses()
+          .that()
+          .resideOutsideOfPackage("dev.timebound.fetch.pg..")
+          .should()
+          .dependOnClassesThat()
+          .resideInAnyPackage("dev.timebound.pg..", "io.r2dbc..", "dev.timebound.fetch.pg..")
+          .because("reactive-pg is optional: who takes another store has none of it");
 
   @ArchTest
   static final ArchRule micrometerIsOptional =
@@ -75,6 +84,7 @@ class ArchitectureTest {
             "FetchResponse",
             "Isolation",
             "ListedOffset",
+            "LockedPartition",
             "MemoryStore",
             "OffsetQuery",
             "Offsets",
@@ -82,6 +92,7 @@ class ArchitectureTest {
             "PartitionFetcher",
             "PartitionFetcherBuilder",
             "PartitionStore",
+            "PgStore",
             "ReadSpec",
             "RecordBatch",
             "SharePolicy",

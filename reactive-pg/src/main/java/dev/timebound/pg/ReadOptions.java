@@ -7,26 +7,29 @@ import java.time.Duration;
  * ({@link ReadYourWrites}) comes on top of the one set here.
  */
 public final class ReadOptions {
-  private static final ReadOptions DEFAULTS = new ReadOptions(Fence.none(), Duration.ZERO, false);
+  private static final ReadOptions DEFAULTS =
+      new ReadOptions(Fence.none(), Duration.ZERO, false, false);
 
   private final Fence fence;
   private final Duration waitForFence;
   private final boolean maintenance;
+  private final boolean onWriter;
 
-  private ReadOptions(Fence fence, Duration waitForFence, boolean maintenance) {
+  private ReadOptions(Fence fence, Duration waitForFence, boolean maintenance, boolean onWriter) {
     this.fence = fence;
     this.waitForFence = waitForFence;
     this.maintenance = maintenance;
+    this.onWriter = onWriter;
   }
 
-  /** No fence, no wait for one, not a maintenance read. */
+  /** No fence, no wait for one, not a maintenance read, on a reader where one serves. */
   public static ReadOptions defaults() {
     return DEFAULTS;
   }
 
   /** How fresh its reader must be. Default: {@link Fence#none()}. (PG-20) */
   public ReadOptions fence(Fence fence) {
-    return new ReadOptions(Settings.required("fence", fence), waitForFence, maintenance);
+    return new ReadOptions(Settings.required("fence", fence), waitForFence, maintenance, onWriter);
   }
 
   /**
@@ -36,7 +39,8 @@ public final class ReadOptions {
    * @param limit {@code >= 0}
    */
   public ReadOptions waitForFence(Duration limit) {
-    return new ReadOptions(fence, Settings.notNegative("waitForFence", limit), maintenance);
+    return new ReadOptions(
+        fence, Settings.notNegative("waitForFence", limit), maintenance, onWriter);
   }
 
   /**
@@ -44,7 +48,15 @@ public final class ReadOptions {
    * place in the pool is free again though the reader may be frozen. (PG-15a)
    */
   public ReadOptions maintenance() {
-    return new ReadOptions(fence, waitForFence, true);
+    return new ReadOptions(fence, waitForFence, true, onWriter);
+  }
+
+  /**
+   * On the writer, whatever readers there are: for what only it knows for certain. It takes one of
+   * the places that routed reads have there. (PG-32)
+   */
+  public ReadOptions onWriter() {
+    return new ReadOptions(fence, waitForFence, maintenance, true);
   }
 
   /** {@code ReadOptions(fence within PT2S, waitForFence PT0S, maintenance)}. */
@@ -54,7 +66,8 @@ public final class ReadOptions {
         + fence
         + ", waitForFence "
         + waitForFence
-        + (maintenance ? ", maintenance)" : ")");
+        + (maintenance ? ", maintenance" : "")
+        + (onWriter ? ", on the writer)" : ")");
   }
 
   Fence fence() {
@@ -67,5 +80,9 @@ public final class ReadOptions {
 
   boolean isMaintenance() {
     return maintenance;
+  }
+
+  boolean isOnWriter() {
+    return onWriter;
   }
 }

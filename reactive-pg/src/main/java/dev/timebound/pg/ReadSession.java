@@ -108,7 +108,11 @@ final class ReadSession {
   }
 
   private Flux<Result> first(Execution what) {
-    return Flux.defer(() -> onReader(what))
+    return Flux.defer(
+            () ->
+                options.isOnWriter()
+                    ? onWriter(what, RouteReason.WRITER_REQUESTED)
+                    : onReader(what))
         .onErrorResume(RefusedException.class, e -> onWriter(what, e.reason()))
         .doOnError(this::unbound)
         .doOnCancel(

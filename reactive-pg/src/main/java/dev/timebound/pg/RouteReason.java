@@ -24,6 +24,8 @@ public enum RouteReason {
   READER_CONFLICT,
   /** No reader is configured. */
   NO_READER,
+  /** The read asked for the writer: {@link ReadOptions#onWriter}. */
+  WRITER_REQUESTED,
   /** The caller asked for a transaction that may write. */
   READ_WRITE_REQUESTED;
 

@@ -60,6 +60,16 @@ class RoutedReadTest {
     eventually(() -> assertThat(routed.routes()).isEqualTo("reader proved: 2"));
   }
 
+  @Test
+  @DisplayName("PG-11 PG-32 a read that asks for the writer is the writer's, of its places")
+  void onTheWriter() {
+    ReadOptions writer = ReadOptions.defaults().onWriter();
+    assertThat(routed.read(writer, WHERE)).containsExactly("false");
+    assertThat(routed.db.readMono(writer, rows("SELECT 7")).block(Routed.BOUND)).isEqualTo("7");
+    eventually(() -> assertThat(routed.routes()).isEqualTo("writer writer_requested: 2"));
+    assertThat(writer).hasToString("ReadOptions(fence none, waitForFence PT0S, on the writer)");
+  }
+
   @ParameterizedTest
   @ValueSource(booleans = {true, false})
   @DisplayName("PG-10 PG-3 in one round trip to the answer, and one more after it")

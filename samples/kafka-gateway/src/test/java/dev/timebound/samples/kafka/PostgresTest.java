@@ -61,7 +61,8 @@ class PostgresTest {
     for (String gateway : GATEWAYS) {
       Until.holds(() -> SERVER.sessions(gateway).isEmpty());
     }
-    SERVER.execute("DROP TABLE kafka_topic, kafka_partition, kafka_batch, kafka_producer");
+    SERVER.execute(
+        "DROP TABLE fetch_topic, fetch_partition, fetch_batch, fetch_transaction, kafka_producer");
     SERVER.execute("DROP TABLE kafka_group_slot, kafka_group_offset");
     SERVER.execute("DROP SEQUENCE kafka_producer_id");
   }
@@ -182,7 +183,7 @@ class PostgresTest {
     try (Connection lock = SERVER.connect("lock");
         RawClient client = new RawClient(first)) {
       lock.setAutoCommit(false);
-      lock.createStatement().execute("LOCK TABLE kafka_batch IN ACCESS EXCLUSIVE MODE");
+      lock.createStatement().execute("LOCK TABLE fetch_batch IN ACCESS EXCLUSIVE MODE");
       client.<MetadataResponseData>ask(Messages.metadata("locked"), 9);
       client.send(Messages.fetch("locked", 20_000, Map.of(0, 0L)), 12);
       Until.holds(() -> waitsForLock() == 1);
@@ -196,7 +197,7 @@ class PostgresTest {
 
   private static long waitsForLock() {
     return SERVER.sessions(GATEWAYS.get(0)).stream()
-        .filter(session -> session.query().contains("kafka_batch"))
+        .filter(session -> session.query().contains("fetch_batch"))
         .filter(session -> session.state().equals("active"))
         .count();
   }

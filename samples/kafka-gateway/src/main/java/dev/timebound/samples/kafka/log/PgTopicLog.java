@@ -2,59 +2,49 @@ package dev.timebound.samples.kafka.log;
 
 import dev.timebound.fetch.PartitionStore;
 import dev.timebound.fetch.TopicPartition;
+import dev.timebound.fetch.pg.LockedPartition;
+import dev.timebound.fetch.pg.PgStore;
 import dev.timebound.pg.RoutedDatabase;
+import dev.timebound.samples.kafka.log.ProducerState.Decision;
+import dev.timebound.samples.kafka.log.ProducerState.Verdict;
 import io.r2dbc.postgresql.PostgresqlConnectionFactory;
 import io.r2dbc.spi.Connection;
-import io.r2dbc.spi.Result;
-import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
-import reactor.core.publisher.Flux;
+import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
-import reactor.core.scheduler.Schedulers;
 
 /**
- * Topics in Postgres: any number of gateways may serve those of one database. Appends of one
- * partition are serialised by a lock on its row, held until they are committed, so that no reader
- * sees an offset before those that precede it. Thread-safe.
+ * Topics in Postgres: any number of gateways may serve those of one database. What a producer's
+ * sequence numbers say of a batch is decided under the lock of its partition, and remembered in the
+ * transaction that appends it. Thread-safe.
  */
 public final class PgTopicLog implements TopicLog {
   private final RoutedDatabase database;
-  private final PgAppends appends;
-  private final PgPartitionStore store;
-  private final PgAppendSignal signal;
+  private final PgStore store;
 
-  /** What is known of topics: none is ever deleted, or changes its partitions. */
-  private final Map<String, Integer> known = new ConcurrentHashMap<>();
-
-  private PgTopicLog(RoutedDatabase database, PgAppendSignal signal) {
+  private PgTopicLog(RoutedDatabase database, PgStore store) {
     this.database = database;
-    this.appends = new PgAppends();
-    this.signal = signal;
-    this.store = new PgPartitionStore(database, this::topics, signal);
+    this.store = store;
   }
 
   /**
    * Makes the tables where they are not there, and listens for appends of other gateways.
    *
-   * @param database whose reads see what it wrote before: without readers, or with none that lags
    * @param listening for one connection of its own
    */
   public static Mono<PgTopicLog> open(
       RoutedDatabase database, PostgresqlConnectionFactory listening) {
     return database
-        .write(PgSchema::create)
-        .then(
-            Mono.fromSupplier(
-                () ->
-                    new PgTopicLog(
-                        database, new PgAppendSignal(listening, Schedulers.parallel()).start())));
+        .write(PgProducers::create)
+        .then(PgStore.builder(database).listening(listening).open())
+        .map(store -> new PgTopicLog(database, store));
   }
 
   /** Listens no more. The database is left open. */
   public Mono<Void> close() {
-    return signal.close();
+    return Mono.fromRunnable(store::close);
   }
 
   @Override
@@ -64,83 +54,64 @@ public final class PgTopicLog implements TopicLog {
 
   @Override
   public Mono<Map<String, Integer>> topics() {
-    return database.readMono(
-        connection ->
-            read(
-                connection.createStatement("SELECT topic, partitions FROM kafka_topic").execute()));
+    return store.topics();
   }
 
   @Override
   public Mono<Map<String, Integer>> topics(Set<String> names) {
-    return Mono.defer(
-        () -> {
-          Map<String, Integer> found = new HashMap<>();
-          names.forEach(
-              name -> {
-                Integer partitions = known.get(name);
-                if (partitions != null) {
-                  found.put(name, partitions);
-                }
-              });
-          return found.size() == names.size()
-              ? Mono.just(found)
-              : database.readMono(
-                  connection ->
-                      read(
-                          connection
-                              .createStatement(
-                                  "SELECT topic, partitions FROM kafka_topic WHERE topic = ANY($1)")
-                              .bind(0, names.toArray(String[]::new))
-                              .execute()));
-        });
-  }
-
-  private Mono<Map<String, Integer>> read(org.reactivestreams.Publisher<? extends Result> results) {
-    return Flux.from(results)
-        .concatMap(
-            result ->
-                result.map(
-                    (row, meta) -> Map.entry(row.get(0, String.class), row.get(1, Integer.class))))
-        .collectMap(Map.Entry::getKey, Map.Entry::getValue)
-        .doOnNext(known::putAll);
+    return store.topics(names);
   }
 
   @Override
   public Mono<Integer> create(String topic, int partitions) {
-    return database
-        .writeMono(connection -> create(connection, topic, partitions))
-        .then(topics(Set.of(topic)))
-        .map(found -> found.get(topic));
-  }
-
-  private static Mono<Long> create(Connection connection, String topic, int partitions) {
-    return Flux.from(
-            connection
-                .createStatement(
-                    """
-                    WITH made AS (
-                      INSERT INTO kafka_topic VALUES ($1, $2) ON CONFLICT DO NOTHING
-                      RETURNING topic, partitions)
-                    INSERT INTO kafka_partition (topic, partition)
-                    SELECT topic, generate_series(0, partitions - 1) FROM made
-                    """)
-                .bind(0, topic)
-                .bind(1, partitions)
-                .execute())
-        .concatMap(Result::getRowsUpdated)
-        .reduce(0L, Long::sum);
+    return store.createTopic(topic, partitions);
   }
 
   @Override
   public Mono<Appended> append(TopicPartition partition, ProducedBatch batch) {
-    return database.writeMono(connection -> appends.append(connection, partition, batch));
+    return database.writeMono(
+        connection ->
+            store
+                .lock(connection, partition)
+                .flatMap(
+                    locked ->
+                        batch.isIdempotent()
+                            ? appendOnce(connection, locked, batch)
+                            : write(locked, batch))
+                .switchIfEmpty(
+                    Mono.fromSupplier(() -> Appended.refused(Appended.Outcome.UNKNOWN_PARTITION))));
+  }
+
+  private static Mono<Appended> write(LockedPartition locked, ProducedBatch batch) {
+    return locked
+        .append(batch::at, batch.recordCount(), batch.maxTimestamp())
+        .map(Appended::written);
+  }
+
+  private static Mono<Appended> appendOnce(
+      Connection connection, LockedPartition locked, ProducedBatch batch) {
+    return PgProducers.state(connection, locked.partition(), batch.producerId())
+        .map(Optional::of)
+        .defaultIfEmpty(Optional.empty())
+        .flatMap(known -> appendOnce(connection, locked, batch, known.orElse(null)));
+  }
+
+  private static Mono<Appended> appendOnce(
+      Connection connection,
+      LockedPartition locked,
+      ProducedBatch batch,
+      @Nullable ProducerState state) {
+    Decision decision = ProducerState.decide(state, batch);
+    if (decision.verdict() != Verdict.NEXT) {
+      return Mono.just(Appended.of(decision));
+    }
+    ProducerState after = ProducerState.after(state, batch, locked.nextOffset());
+    return PgProducers.remember(connection, locked.partition(), batch.producerId(), after)
+        .then(write(locked, batch));
   }
 
   @Override
   public Mono<Long> newProducerId() {
-    return database.writeMono(
-        connection ->
-            Flux.from(connection.createStatement("SELECT nextval('kafka_producer_id')").execute())
-                .concatMap(result -> result.map((row, meta) -> row.get(0, Long.class))));
+    return database.writeMono(PgProducers::newId);
   }
 }

@@ -1,4 +1,4 @@
-package dev.timebound.samples.kafka.log;
+package dev.timebound.fetch.pg;
 
 import dev.timebound.fetch.TopicPartition;
 import io.r2dbc.postgresql.PostgresqlConnectionFactory;
@@ -15,16 +15,17 @@ import org.slf4j.LoggerFactory;
 import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.core.publisher.Sinks;
 import reactor.core.scheduler.Scheduler;
 import reactor.util.retry.Retry;
 
 /**
- * Wakes those who wait for an append when any gateway of the database commits one. It holds one
+ * Wakes those who wait for an append when any process on the database commits one. It holds one
  * connection, asks it every few seconds whether it lives, and dials anew when it does not; each
  * time it begins to listen it wakes all, since it cannot know what it missed.
  */
-final class PgAppendSignal {
-  private static final Logger LOG = LoggerFactory.getLogger(PgAppendSignal.class);
+final class AppendSignal {
+  private static final Logger LOG = LoggerFactory.getLogger(AppendSignal.class);
   private static final Duration CHECK = Duration.ofSeconds(5);
   private static final Duration ANSWER = Duration.ofSeconds(2);
   private static final Duration FIRST_PAUSE = Duration.ofMillis(100);
@@ -33,15 +34,17 @@ final class PgAppendSignal {
   private final PostgresqlConnectionFactory connections;
   private final Scheduler scheduler;
   private final Map<TopicPartition, List<Runnable>> waiting = new ConcurrentHashMap<>();
+  private final Sinks.Empty<Void> first = Sinks.empty();
   private volatile boolean listening;
   private @Nullable Disposable running;
 
-  PgAppendSignal(PostgresqlConnectionFactory connections, Scheduler scheduler) {
+  AppendSignal(PostgresqlConnectionFactory connections, Scheduler scheduler) {
     this.connections = connections;
     this.scheduler = scheduler;
   }
 
-  PgAppendSignal start() {
+  /** Completes once it listens; where that takes long, before it does. */
+  Mono<Void> start() {
     running =
         Mono.usingWhen(connections.create(), this::listen, PostgresqlConnection::close)
             .retryWhen(
@@ -55,7 +58,7 @@ final class PgAppendSignal {
                                 "Not told of appends for the moment: {}",
                                 String.valueOf(signal.failure()))))
             .subscribe();
-    return this;
+    return first.asMono().take(ANSWER, scheduler);
   }
 
   /** Ends with an error only, or a cancel. */
@@ -70,7 +73,7 @@ final class PgAppendSignal {
             .onBackpressureDrop()
             .concatMap(tick -> run(connection, "SELECT 1").timeout(ANSWER, scheduler), 1)
             .then();
-    return run(connection, "LISTEN " + PgAppends.CHANNEL)
+    return run(connection, "LISTEN " + LockedPartition.CHANNEL)
         .timeout(ANSWER, scheduler)
         .doOnSuccess(done -> begun())
         .then(Mono.firstWithSignal(told, checked))
@@ -87,7 +90,8 @@ final class PgAppendSignal {
 
   private void begun() {
     listening = true;
-    waiting.values().forEach(PgAppendSignal::wakeAll);
+    first.tryEmitEmpty();
+    waiting.values().forEach(AppendSignal::wakeAll);
   }
 
   private void wake(@Nullable String payload) {
@@ -131,12 +135,9 @@ final class PgAppendSignal {
                 }));
   }
 
-  Mono<Void> close() {
-    return Mono.fromRunnable(
-        () -> {
-          if (running != null) {
-            running.dispose();
-          }
-        });
+  void close() {
+    if (running != null) {
+      running.dispose();
+    }
   }
 }
