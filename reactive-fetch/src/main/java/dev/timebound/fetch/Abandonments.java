@@ -22,12 +22,15 @@ final class Abandonments {
 
   /**
    * @param offset what was asked for; −1 where it is not by offset
+   * @param stall false of a read that only went too long for the others' sake
    */
-  void abandoned(Abandoned what, TopicPartition partition, long offset) {
+  void abandoned(Abandoned what, TopicPartition partition, long offset, boolean stall) {
     meters.abandoned(what);
-    if (what.stage() != Abandoned.Stage.READING) {
+    if (what.stage() != Abandoned.Stage.READING || !stall) {
       LOG.debug(
-          "fetch read not started: topic={} partition={} offset={} operation={} stage={}",
+          what.stage() == Abandoned.Stage.READING
+              ? "fetch read cut: topic={} partition={} offset={} operation={} stage={}"
+              : "fetch read not started: topic={} partition={} offset={} operation={} stage={}",
           partition.topic(),
           partition.partition(),
           offset,

@@ -9,4 +9,5 @@ record FetchParts(
     KeyedHealth<TopicPartition> health,
     FetchMeters meters,
     FetchObservations observations,
-    Abandonments abandonments) {}
+    Abandonments abandonments,
+    CutLog cuts) {}

@@ -285,7 +285,10 @@ final class FetchRun implements Disposable {
 
   private boolean isHeldBack(int index) {
     TopicPartition partition = states.get(index).partition();
-    return states.size() > 1 && parts.health().isPenalised(partition) && !reads.isAtHand(partition);
+    return states.size() > 1
+        && (parts.health().isPenalised(partition)
+            || parts.cuts().isHeldBack(partition, parts.settings().now()))
+        && !reads.isAtHand(partition);
   }
 
   /** On the thread that read a batch. */

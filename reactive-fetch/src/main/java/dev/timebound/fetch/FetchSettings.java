@@ -1,6 +1,7 @@
 package dev.timebound.fetch;
 
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import reactor.core.scheduler.Scheduler;
 
 /**
@@ -33,6 +34,11 @@ record FetchSettings(
     Duration backgroundTime,
     int backgroundBytes,
     Scheduler scheduler) {
+
+  /** On the clock of what outlives a request, in nanoseconds. */
+  long now() {
+    return scheduler.now(TimeUnit.NANOSECONDS);
+  }
 
   Shares shares(Duration maxWait, long deadlineNanos) {
     return new Shares(policy, maxWait.toNanos(), deadlineNanos, leastBudget.toNanos());

@@ -133,7 +133,7 @@ final class OffsetLister {
   private void abandoned(TopicPartition partition, Abandoned.Stage stage) {
     parts
         .abandonments()
-        .abandoned(new Abandoned(Abandoned.Operation.LIST_OFFSETS, stage), partition, -1);
+        .abandoned(new Abandoned(Abandoned.Operation.LIST_OFFSETS, stage), partition, -1, true);
   }
 
   private void fail(TopicPartition partition, ErrorCode error) {

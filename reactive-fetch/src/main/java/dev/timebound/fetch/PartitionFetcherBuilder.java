@@ -203,7 +203,8 @@ public final class PartitionFetcherBuilder {
             group,
             counts,
             FetchObservations.of(observations),
-            new Abandonments(counts, clock, warnEvery));
+            new Abandonments(counts, clock, warnEvery),
+            new CutLog(slowAfter.toNanos(), penalty.toNanos()));
     return new PartitionFetcher(parts, own ? engine::close : () -> engine.remove(group));
   }
 

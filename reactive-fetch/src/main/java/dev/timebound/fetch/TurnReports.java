@@ -16,13 +16,17 @@ final class TurnReports {
   void ended(PartitionTurn turn, long now) {
     TopicPartition partition = turn.task.partition();
     parts.meters().turn(turn.outcome(), now - turn.task.share().start());
+    boolean stalled = stalled(turn, now);
     if (turn.abandoned != null) {
-      parts.abandonments().abandoned(turn.abandoned, partition, turn.task.position());
+      boolean told =
+          stalled || turn.end != PartitionTurn.End.CUT || parts.health().isPenalised(partition);
+      parts.abandonments().abandoned(turn.abandoned, partition, turn.task.position(), told);
     }
-    if (stalled(turn, now)) {
+    if (stalled) {
       parts.health().failed(partition, FailureKind.CONNECTION);
     } else if (hasAnswered(turn)) {
       parts.health().answered(partition);
+      parts.cuts().answered(partition);
     }
   }
 
@@ -33,7 +37,8 @@ final class TurnReports {
         .abandoned(
             new Abandoned(Abandoned.Operation.FETCH, Abandoned.Stage.NOT_STARTED),
             state.partition(),
-            state.position());
+            state.position(),
+            false);
   }
 
   private static boolean hasAnswered(PartitionTurn turn) {
@@ -52,9 +57,14 @@ final class TurnReports {
     if (turn.late) {
       return share.length() >= Shares.LEAST_MARGIN; // a lesser one says nothing of it (HE-11)
     }
-    return turn.end == PartitionTurn.End.CUT
-        && turn.batches.isEmpty()
-        && !turn.task.heldBack() // it had no grace: its penalty ends in its time
-        && now - share.start() >= parts.settings().grace().toNanos();
+    if (turn.end != PartitionTurn.End.CUT
+        || !turn.batches.isEmpty()
+        || turn.task.heldBack()) { // it had no grace: its penalty ends in its time
+      return false;
+    }
+    long ran = now - share.start();
+    return ran >= parts.settings().slowAfter().toNanos()
+        || ran >= parts.settings().grace().toNanos()
+            && parts.cuts().cut(turn.task.partition(), parts.settings().now());
   }
 }

@@ -102,14 +102,25 @@ class ParallelTest {
     }
 
     @Test
-    @DisplayName("FE-9 FE-20 from the next request on a stalled one costs nothing")
+    @DisplayName(
+        "FE-9 FE-20 from the next request on a stalled one costs nothing, save one more"
+            + " grace 250 ms later")
     void penalised() {
       bench.store.on(0).stalls();
       for (int i = 1; i < 10; i++) {
         bench.store.on(i).takes(5);
       }
       assertThat(bench.fetch(request(500, upTo(10))).at).isEqualTo(25);
+      costNothing();
+      bench.advance(250);
+      double before = bench.store.now();
+      assertThat(bench.fetch(request(500, upTo(10))).at - before).isEqualTo(25);
       assertThat(bench.isPenalised(0)).isTrue();
+      bench.advance(250);
+      costNothing();
+    }
+
+    private void costNothing() {
       for (int round = 0; round < 3; round++) {
         double before = bench.store.now();
         Bench.Answer<FetchResponse> answer = bench.fetch(request(500, upTo(10)));
@@ -120,12 +131,77 @@ class ParallelTest {
       }
     }
 
+    /** Its second cut is the stall. */
+    private void stall() {
+      bench.fetch(request(500, 0, 1));
+      bench.advance(250);
+      bench.fetch(request(500, 0, 1));
+      assertThat(bench.isPenalised(0)).isTrue();
+    }
+
+    @Test
+    @DisplayName(
+        "FE-9 FE-20 FE-23 one cut is no stall: not penalised, not warned of; read with a"
+            + " grace again after 250 ms")
+    void slowOnce() {
+      bench.store.on(0).takes(60);
+      bench.store.on(1).takes(5);
+      try (Logged logged = Logged.of(PartitionFetcher.class)) {
+        assertThat(bench.fetch(request(500, 0, 1)).at).isEqualTo(25);
+        assertThat(bench.isPenalised(0)).isFalse();
+        assertThat(logged.warnings()).isEmpty();
+        assertThat(logged.debugs().get(0).getFormattedMessage())
+            .isEqualTo(
+                "fetch read cut: topic=orders partition=0 offset=0 operation=fetch stage=reading");
+        assertThat(bench.abandoned("fetch", "reading")).isEqualTo(1);
+        bench.store.on(0).takes(20); // warm by now
+        assertThat(bench.data(bench.fetch(request(500, 0, 1)), 0).batches()).isEmpty();
+        bench.advance(250);
+        assertThat(bench.data(bench.fetch(request(500, 0, 1)), 0).batches()).hasSize(10);
+        bench.store.on(0).takes(60);
+        bench.fetch(request(500, 0, 1));
+        assertThat(bench.isPenalised(0)).as("it has answered between").isFalse();
+        assertThat(logged.warnings()).isEmpty();
+      }
+    }
+
+    @Test
+    @DisplayName("FE-20 FE-23 cut again with no answer between it has stalled, and is told of")
+    void cutTwice() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).takes(5);
+      try (Logged logged = Logged.of(PartitionFetcher.class)) {
+        stall();
+        assertThat(logged.warnings()).hasSize(1);
+      }
+    }
+
+    @Test
+    @DisplayName("FE-20 one that is cut past 250 ms has stalled at once")
+    void cutLate() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).takes(240);
+      bench.fetch(request(500, 0, 1));
+      assertThat(bench.isPenalised(0)).isTrue();
+    }
+
+    @Test
+    @DisplayName("FE-20 a cut long ago says nothing of one of today")
+    void longAgo() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).takes(5);
+      bench.fetch(request(500, 0, 1));
+      bench.advance(30_000);
+      bench.fetch(request(500, 0, 1));
+      assertThat(bench.isPenalised(0)).isFalse();
+    }
+
     @Test
     @DisplayName("FE-20 beside others of its own speed a penalised one that is well again answers")
     void wellAgain() {
       bench.store.on(0).stalls();
       bench.store.on(1).takes(5);
-      bench.fetch(request(500, 0, 1));
+      stall();
       bench.store.on(0).takes(4);
       bench.fetch(request(500, 0, 1));
       assertThat(bench.isPenalised(0)).isFalse();
@@ -136,7 +212,7 @@ class ParallelTest {
     void penaltyEnds() {
       bench.store.on(0).stalls();
       bench.store.on(1).takes(30);
-      bench.fetch(request(500, 0, 1));
+      stall();
       for (int i = 0; i < 28; i++) {
         bench.advance(990);
         bench.fetch(request(500, 0, 1));
@@ -215,6 +291,8 @@ class ParallelTest {
       assertThat(bench.data(answer, 0).error()).isEqualTo(ErrorCode.NONE);
       assertThat(bench.data(answer, 0).highWatermark()).isEqualTo(-1);
       assertThat(bench.abandoned("offset_stage", "reading")).isEqualTo(1);
+      bench.advance(250);
+      bench.fetch(request(500, 0, 1));
       assertThat(bench.isPenalised(0)).isTrue();
     }
   }

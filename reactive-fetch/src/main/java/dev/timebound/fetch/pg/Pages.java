@@ -110,11 +110,15 @@ final class Pages {
     return rows == ROWS && bytes < spec.maxBytes() && !budget.isExpired();
   }
 
+  static String statement(Isolation isolation) {
+    return isolation == Isolation.READ_COMMITTED ? COMMITTED : UNCOMMITTED;
+  }
+
   private Flux<RecordBatch> page() {
     rows = 0;
     boolean committed = spec.isolation() == Isolation.READ_COMMITTED;
     return Rows.read(
-        Rows.of(connection, committed ? COMMITTED : UNCOMMITTED, partition)
+        Rows.of(connection, statement(spec.isolation()), partition)
             .bind(2, from)
             .bind(3, spec.maxBytes() - bytes)
             .bind(4, spec.firstOfAnySize() && bytes == 0),

@@ -43,9 +43,9 @@ final class PgReads {
   /**
    * Each batch's row has the largest timestamp up to there, which grows with the offset: the first
    * row that reaches a time is found by an index. Once older batches are gone it need not have a
-   * record of that time itself.
+   * record of that time itself. The sums of nothing keep it from the other index.
    */
-  private static final String AT =
+  static final String AT =
       """
       WITH ends AS (
         SELECT log_start,
@@ -54,8 +54,8 @@ final class PgReads {
       SELECT greatest(base_offset, (SELECT log_start FROM ends)) AS base_offset, max_timestamp
       FROM fetch_batch
       WHERE topic = $1 AND partition = $2 AND latest_timestamp >= $3 AND max_timestamp >= $3
-        AND last_offset >= (SELECT log_start FROM ends)
-        AND last_offset < (SELECT past FROM ends)
+        AND last_offset + 0 >= (SELECT log_start FROM ends)
+        AND last_offset + 0 < (SELECT past FROM ends)
       ORDER BY latest_timestamp, last_offset LIMIT 1
       """;
 

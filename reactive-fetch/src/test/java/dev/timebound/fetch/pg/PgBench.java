@@ -10,6 +10,7 @@ import dev.timebound.fetch.RecordBatch;
 import dev.timebound.fetch.TopicPartition;
 import dev.timebound.pg.RoutedDatabase;
 import dev.timebound.pg.RoutedDatabaseBuilder;
+import dev.timebound.test.FaultProxy;
 import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresServer;
 import dev.timebound.test.PostgresSession;
@@ -36,20 +37,21 @@ import reactor.core.publisher.Mono;
 
 /**
  * A store on the real primary, with tables of its own: those before are dropped. Each partition is
- * the first one of a topic of its own, whose batches lie in a child table of their own, so that a
- * lock on that stalls the reads of this partition and no others. Its close shows that nothing is
- * left.
+ * the first one of a topic of its own, whose rows lie in child tables of their own, so that a lock
+ * on one of those stalls this partition and no others. Its close shows that nothing is left.
  */
 final class PgBench implements AutoCloseable {
   static final Duration BOUND = Duration.ofSeconds(30);
   static final int CONNECTIONS = 16;
 
+  private static final List<String> TABLES = List.of("batch", "partition");
   private static final AtomicInteger NUMBER = new AtomicInteger();
 
   final String application = "fetch-" + NUMBER.incrementAndGet();
   final SimpleMeterRegistry meters = new SimpleMeterRegistry();
   final PostgresReplicaSet servers;
   final PostgresServer primary;
+  final FaultProxy proxy;
   final PostgresqlConnectionFactory driver;
   final ConnectionPool pool;
   final RoutedDatabase database;
@@ -61,19 +63,18 @@ final class PgBench implements AutoCloseable {
   private PgBench(PostgresReplicaSet servers, boolean replica) {
     this.servers = servers;
     primary = servers.primary();
+    proxy = primary.proxy();
     makeTables();
-    driver =
-        new PostgresqlConnectionFactory(
-            to(PostgresqlConnectionConfiguration.builder(), primary).build());
+    driver = driver(primary.port());
     pool =
         new ConnectionPool(
-            ConnectionPoolConfiguration.builder(driver)
+            ConnectionPoolConfiguration.builder(driver(proxy.port()))
                 .initialSize(0)
                 .maxSize(CONNECTIONS)
                 .build());
     RoutedDatabaseBuilder builder = RoutedDatabase.builder().writer(pool).meters(meters);
     if (replica) {
-      builder.reader("standby-1", config -> to(config, servers.standby())).readerMaxSize(4);
+      builder.reader("standby-1", config -> to(config, servers.standby().port())).readerMaxSize(4);
     } else {
       builder.writerSpill((CONNECTIONS - 1.0) / CONNECTIONS);
     }
@@ -91,13 +92,18 @@ final class PgBench implements AutoCloseable {
     return new PgBench(servers, true);
   }
 
+  private PostgresqlConnectionFactory driver(int port) {
+    return new PostgresqlConnectionFactory(
+        to(PostgresqlConnectionConfiguration.builder(), port).build());
+  }
+
   private PostgresqlConnectionConfiguration.Builder to(
-      PostgresqlConnectionConfiguration.Builder config, PostgresServer server) {
+      PostgresqlConnectionConfiguration.Builder config, int port) {
     return config
-        .host(server.host())
-        .port(server.port())
-        .username(server.user())
-        .database(server.database())
+        .host(primary.host())
+        .port(port)
+        .username(primary.user())
+        .database(primary.database())
         .applicationName(application);
   }
 
@@ -106,11 +112,16 @@ final class PgBench implements AutoCloseable {
     for (String sql : PgStore.schema()) {
       primary.execute(sql);
     }
-    primary.execute("ALTER TABLE fetch_batch RENAME TO fetch_batch_whole");
-    primary.execute(
-        "CREATE TABLE fetch_batch (LIKE fetch_batch_whole INCLUDING ALL)"
-            + " PARTITION BY LIST (topic)");
-    primary.execute("DROP TABLE fetch_batch_whole");
+    for (String table : TABLES) {
+      primary.execute("ALTER TABLE fetch_" + table + " RENAME TO fetch_whole");
+      primary.execute(
+          "CREATE TABLE fetch_"
+              + table
+              + " (LIKE fetch_whole INCLUDING ALL) PARTITION BY LIST (topic)");
+      primary.execute(
+          "CREATE TABLE fetch_" + table + "_rest PARTITION OF fetch_" + table + " DEFAULT");
+      primary.execute("DROP TABLE fetch_whole");
+    }
     // the plan of one partition's statement is to lock no other one's table
     primary.execute(
         "ALTER DATABASE " + primary.database() + " SET plan_cache_mode = 'force_custom_plan'");
@@ -123,12 +134,12 @@ final class PgBench implements AutoCloseable {
 
   TopicPartition newPartition() {
     String topic = "topic" + topics++;
-    primary.execute(
-        "CREATE TABLE fetch_batch_"
-            + topic
-            + " PARTITION OF fetch_batch FOR VALUES IN ('"
-            + topic
-            + "')");
+    for (String table : TABLES) {
+      primary.execute(
+          String.format(
+              "CREATE TABLE fetch_%1$s_%2$s PARTITION OF fetch_%1$s FOR VALUES IN ('%2$s')",
+              table, topic));
+    }
     got(store.createTopic(topic, 1));
     return new TopicPartition(topic, 0);
   }
@@ -182,12 +193,22 @@ final class PgBench implements AutoCloseable {
 
   /** Its reads wait from now on; so do appends to it. */
   void stall(TopicPartition partition) {
+    lock("batch", partition);
+  }
+
+  /** Where it begins and ends is asked in vain from now on. */
+  void stallOffsets(TopicPartition partition) {
+    lock("partition", partition);
+  }
+
+  private void lock(String table, TopicPartition partition) {
     Connection lock = primary.connect("lock");
     stalled.put(partition, lock);
     try {
       lock.setAutoCommit(false);
       lock.createStatement()
-          .execute("LOCK TABLE fetch_batch_" + partition.topic() + " IN ACCESS EXCLUSIVE MODE");
+          .execute(
+              "LOCK TABLE fetch_" + table + "_" + partition.topic() + " IN ACCESS EXCLUSIVE MODE");
     } catch (SQLException e) {
       throw new IllegalStateException(e);
     }
@@ -238,6 +259,7 @@ final class PgBench implements AutoCloseable {
   public void close() {
     new ArrayList<>(stalled.keySet()).forEach(this::thaw);
     servers.heal();
+    proxy.heal();
     try {
       eventually(
           () -> {
@@ -251,6 +273,7 @@ final class PgBench implements AutoCloseable {
       store.close();
       database.closeLater().block(BOUND);
       pool.disposeLater().block(BOUND);
+      proxy.close();
     }
     eventually(() -> assertThat(primary.sessions(application)).isEmpty());
     dropTables();
