@@ -17,23 +17,20 @@ import dev.timebound.fetch.ReadSpec;
 import dev.timebound.fetch.RecordBatch;
 import dev.timebound.fetch.TimestampOffset;
 import dev.timebound.fetch.TopicPartition;
-import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
-import reactor.core.publisher.Mono;
+import reactor.test.StepVerifier;
 
 /**
  * What every {@link dev.timebound.fetch.PartitionStore} keeps. A store's test extends it:
@@ -44,78 +41,7 @@ import reactor.core.publisher.Mono;
  * }
  * }</pre>
  */
-public abstract class PartitionStoreContract {
-  /** Only a store that hangs reaches it. */
-  private static final Duration BOUND = Duration.ofSeconds(30);
-
-  private StoreUnderTest tested;
-
-  /** A store to test; closed after each test. */
-  protected abstract StoreUnderTest open();
-
-  @BeforeEach
-  final void openIt() {
-    tested = open();
-  }
-
-  @AfterEach
-  final void nothingIsLeft() throws InterruptedException {
-    try {
-      long end = System.nanoTime() + BOUND.toNanos();
-      while (tested.held() != 0 && System.nanoTime() - end < 0) {
-        TimeUnit.MILLISECONDS.sleep(5);
-      }
-      assertThat(tested.held()).as("held by reads that are over").isZero();
-    } finally {
-      tested.close();
-    }
-  }
-
-  private static ByteBuffer bytes(int value, int size) {
-    ByteBuffer bytes = ByteBuffer.allocate(size);
-    while (bytes.hasRemaining()) {
-      bytes.put((byte) value);
-    }
-    return bytes.flip();
-  }
-
-  /** Four batches of 3 records and 100 bytes: offsets 0-2, 3-5, 6-8, 9-11. */
-  private TopicPartition four() {
-    TopicPartition partition = tested.newPartition();
-    for (int i = 0; i < 4; i++) {
-      assertThat(tested.append(partition, bytes(i, 100), 3, 1000 + i)).isEqualTo(3L * i);
-    }
-    return partition;
-  }
-
-  private static ReadSpec from(long offset, int maxBytes, boolean firstOfAnySize) {
-    return new ReadSpec(offset, maxBytes, firstOfAnySize, Isolation.READ_UNCOMMITTED);
-  }
-
-  private List<RecordBatch> read(TopicPartition partition, ReadSpec spec) {
-    return read(partition, spec, Deadline.after(BOUND));
-  }
-
-  private List<RecordBatch> read(TopicPartition partition, ReadSpec spec, Deadline budget) {
-    return got(
-        Flux.from(
-                Deadlines.<RecordBatch>within(BOUND)
-                    .apply(tested.store().read(partition, spec, budget)))
-            .collectList());
-  }
-
-  private static <T> T got(Mono<T> mono) {
-    return Objects.requireNonNull(mono.block(BOUND));
-  }
-
-  private static List<Long> bases(List<RecordBatch> batches) {
-    return batches.stream().map(RecordBatch::baseOffset).toList();
-  }
-
-  private Offsets offsets(TopicPartition partition) {
-    return got(tested.store().offsets(partition));
-  }
-
+public abstract class PartitionStoreContract extends StoreContractParts {
   @Nested
   @DisplayName("partitions")
   class Partitions {
@@ -213,6 +139,34 @@ public abstract class PartitionStoreContract {
       List<RecordBatch> batches =
           read(partition, from(0, 1000, true), Deadline.after(Duration.ZERO));
       assertThat(bases(batches)).isSubsetOf(0L, 3L, 6L, 9L);
+    }
+
+    @Test
+    @DisplayName("FE-22 a budget that passes between batches: no error, nothing out of order")
+    void budgetBetweenBatches() {
+      TopicPartition partition = four();
+      Deadline budget = Deadline.after(Duration.ofMillis(300));
+      List<RecordBatch> batches = new ArrayList<>();
+      StepVerifier.create(
+              tested
+                  .store()
+                  .read(partition, from(0, 1000, false), budget)
+                  .transform(Deadlines.within(BOUND))
+                  .doOnNext(batches::add),
+              0)
+          .thenRequest(1)
+          .then(() -> expired(budget))
+          .thenRequest(Long.MAX_VALUE)
+          .thenConsumeWhile(batch -> true)
+          .expectComplete()
+          .verify(BOUND);
+      assertThat(List.of(0L, 3L, 6L, 9L)).startsWith(bases(batches).toArray(Long[]::new));
+    }
+
+    private static void expired(Deadline deadline) {
+      while (!deadline.isExpired()) {
+        LockSupport.parkNanos(deadline.remaining().toNanos());
+      }
     }
 
     @Test
@@ -367,6 +321,30 @@ public abstract class PartitionStoreContract {
             got(fetcher.fetch(FetchRequest.builder().partition(partition, 13).build()));
         assertThat(answer.partition(partition).error()).isEqualTo(ErrorCode.OFFSET_OUT_OF_RANGE);
       }
+    }
+
+    @Test
+    @DisplayName("FE-10 reads that heed neither deadline nor cancel cost their own partition only")
+    void deaf() {
+      TopicPartition deaf = four();
+      TopicPartition healthy = four();
+      DeafStore store = new DeafStore(tested.store(), deaf);
+      try (PartitionFetcher fetcher =
+          PartitionFetcher.builder(store).extraTime(Duration.ofSeconds(1)).build()) {
+        FetchRequest request =
+            FetchRequest.builder()
+                .partition(deaf, 0)
+                .partition(healthy, 0)
+                .minBytes(1 << 20)
+                .build();
+        for (int i = 0; i < 2; i++) {
+          FetchResponse answer = got(fetcher.fetch(request));
+          assertThat(answer.partition(deaf).error()).isEqualTo(ErrorCode.NONE);
+          assertThat(answer.partition(deaf).batches()).hasSize(4);
+          assertThat(answer.partition(healthy).batches()).hasSize(4);
+        }
+      }
+      assertThat(store.deafReads()).as("each was asked for").isGreaterThanOrEqualTo(2);
     }
 
     @Test
