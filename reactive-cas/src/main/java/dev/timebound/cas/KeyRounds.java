@@ -9,32 +9,49 @@ import dev.timebound.health.Candidates;
 import dev.timebound.health.Claim;
 import io.grpc.Status;
 import java.util.ArrayList;
-import java.util.HashSet;
-import java.util.LinkedHashMap;
+import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
+import reactor.util.context.Context;
 import reactor.util.context.ContextView;
 
 /**
  * Many keys asked of the ring: each shard is asked for its own, in parallel (CAS-25). Keys whose
  * home does not answer, or is suspect, are asked of the shards that follow. A suspect home is asked
- * last, before a key is called anything (CAS-23).
+ * last, before a key is called anything (CAS-23). For one subscription.
  *
  * @param <A> a shard's answer
  * @param <R> what is told of a key
  */
 abstract class KeyRounds<A, R> {
-  private static final int AT_ONCE = 64;
+  private static final Logger LOG = LoggerFactory.getLogger(CasRing.class);
+
+  /**
+   * Requests run side by side; when the caller ends them, the error of all but the first is no
+   * one's, and Reactor would log each at ERROR.
+   */
+  private static final ContextView QUIET =
+      Context.of(
+          "reactor.onErrorDropped.local",
+          (Consumer<Throwable>) late -> LOG.debug("after the call has ended", late));
 
   private final String operation;
   private final RingShards shards;
   private final ShardCalls calls;
   private final CasMeters meters;
   private final Deadline caller;
+  private final KeyQueue<R> queue = new KeyQueue<>(this::asked);
+
+  /** Of the keys that are not with their home any more; a key is in one place at a time. */
+  private final Map<Digest, Trail> trails = new ConcurrentHashMap<>();
 
   KeyRounds(
       String operation,
@@ -52,20 +69,20 @@ abstract class KeyRounds<A, R> {
   // --- what the kinds differ in
 
   /** Asks a shard for these keys, in one call of {@link #ask} or several. */
-  abstract Flux<R> asked(Next next, Part part);
+  abstract Flux<R> asked(Next next, List<Digest> keys);
 
   /** One call; ends the claim. */
   abstract Mono<A> call(Claim<Shard> claim, Next next, List<Digest> keys, int candidatesLeft);
 
   /** What follows from a shard's answer; {@link #elsewhere} for keys that it has not. */
-  abstract Flux<R> answered(Next next, Part part, A answer);
+  abstract Flux<R> answered(Next next, List<Digest> keys, A answer);
 
   /** No shard could say anything of these keys, or their home would not. */
   abstract Flux<R> unknown(List<Digest> keys, Throwable cause);
 
   /** The home answers, and would not say. */
-  Flux<R> refused(Next next, Part part, Throwable failure) {
-    return unknown(part.keys(), failure);
+  Flux<R> refused(Next next, List<Digest> keys, Throwable failure) {
+    return unknown(keys, failure);
   }
 
   // --- the rounds
@@ -87,144 +104,162 @@ abstract class KeyRounds<A, R> {
   }
 
   final Flux<R> begin(List<Digest> keys) {
-    return goOn(new Part(keys, Set.of(), List.of(), null));
+    return Flux.concat(goOn(keys), queue.results()).contextWrite(QUIET);
   }
 
   /** Keys that this shard, not their home, has not. */
-  final Flux<R> elsewhere(Shard shard, Part part, List<Digest> keys) {
-    return keys.isEmpty() ? Flux.empty() : goOn(part.with(keys).without(shard, null));
-  }
-
-  /**
-   * Keys that have come the same way.
-   *
-   * @param tried shards that were asked
-   * @param skipped shards that were suspect, in the order in which they came
-   * @param failure the home's own; null where it was not asked
-   */
-  record Part(
-      List<Digest> keys, Set<Shard> tried, List<Shard> skipped, @Nullable Throwable failure) {
-    Part with(List<Digest> some) {
-      return new Part(some, tried, skipped, failure);
-    }
-
-    Part without(Shard shard, @Nullable Throwable why) {
-      Set<Shard> more = new HashSet<>(tried);
-      more.add(shard);
-      List<Shard> fewer = new ArrayList<>(skipped);
-      fewer.remove(shard);
-      return new Part(keys, more, fewer, failure == null ? why : failure);
-    }
-
-    Part skipping(Shard shard) {
-      List<Shard> more = new ArrayList<>(skipped);
-      more.add(shard);
-      return new Part(keys, tried, more, failure);
-    }
-  }
-
-  /** Asks the next shard of each key. */
-  private Flux<R> goOn(Part part) {
-    Map<Next, List<Digest>> byNext = new LinkedHashMap<>();
-    List<Digest> nowhere = new ArrayList<>();
-    for (Digest key : part.keys()) {
-      Next next = next(part, key);
-      if (next == null) {
-        nowhere.add(key);
-      } else {
-        byNext.computeIfAbsent(next, any -> new ArrayList<>()).add(key);
-      }
-    }
-    Flux<R> rest = nowhere.isEmpty() ? Flux.empty() : unknown(nowhere, cause(part));
-    return Flux.fromIterable(byNext.entrySet())
-        .flatMap(shard -> asked(shard.getKey(), part.with(shard.getValue())), AT_ONCE)
-        .concatWith(rest);
+  final Flux<R> elsewhere(Shard shard, List<Digest> keys) {
+    return goOn(keys, trail -> trail.without(shard, null));
   }
 
   /**
    * Where some keys go.
    *
+   * @param home it is their home
    * @param last it was skipped before, and nothing else is left
+   * @param alone nobody else is left who was not asked
    */
-  record Next(Shard shard, DigestFunction function, boolean last) {}
+  record Next(Shard shard, DigestFunction function, boolean home, boolean last, boolean alone) {}
 
-  private @Nullable Next next(Part part, Digest key) {
-    for (Shard shard : shards.order(key)) {
-      if (!part.tried().contains(shard) && !part.skipped().contains(shard)) {
-        return new Next(shard, key.function(), false);
-      }
+  /** What has been tried for some keys. Keys that have come the same way share it. */
+  private record Trail(List<Shard> tried, List<Shard> skipped, @Nullable Throwable failure) {
+    static final Trail NONE = new Trail(List.of(), List.of(), null);
+
+    Trail without(Shard shard, @Nullable Throwable why) {
+      List<Shard> more = new ArrayList<>(tried);
+      more.add(shard);
+      List<Shard> fewer = new ArrayList<>(skipped);
+      fewer.remove(shard);
+      return new Trail(more, fewer, failure == null ? why : failure);
     }
-    return part.skipped().isEmpty() ? null : new Next(part.skipped().get(0), key.function(), true);
+
+    Trail skipping(Shard shard) {
+      List<Shard> more = new ArrayList<>(skipped);
+      more.add(shard);
+      return new Trail(tried, more, failure);
+    }
   }
 
-  private static Throwable cause(Part part) {
-    Throwable failure = part.failure();
+  private interface Step {
+    Trail from(Trail trail);
+  }
+
+  private Trail trail(Digest key) {
+    return trails.getOrDefault(key, Trail.NONE);
+  }
+
+  private Flux<R> goOn(List<Digest> keys, Step step) {
+    Map<Trail, Trail> steps = new IdentityHashMap<>();
+    keys.forEach(key -> trails.put(key, steps.computeIfAbsent(trail(key), step::from)));
+    return goOn(keys);
+  }
+
+  /**
+   * Each key's next shard is going to be asked; what is told at once is of those that have none.
+   */
+  private Flux<R> goOn(List<Digest> keys) {
+    Map<Trail, List<Digest>> nowhere = new IdentityHashMap<>();
+    for (Digest key : keys) {
+      Trail trail = trail(key);
+      Next next = next(trail, key);
+      if (next == null) {
+        nowhere.computeIfAbsent(trail, any -> new ArrayList<>()).add(key);
+      } else {
+        queue.add(next, key);
+      }
+    }
+    queue.drain();
+    return Flux.fromIterable(nowhere.entrySet())
+        .concatMap(lost -> unknown(lost.getValue(), cause(lost.getKey())));
+  }
+
+  private @Nullable Next next(Trail trail, Digest key) {
+    List<Shard> order = shards.order(key);
+    boolean alone = trail.tried().size() >= order.size() - 1;
+    for (Shard shard : order) {
+      if (!trail.tried().contains(shard) && !trail.skipped().contains(shard)) {
+        return new Next(shard, key.function(), shard == order.get(0), false, alone);
+      }
+    }
+    if (trail.skipped().isEmpty()) {
+      return null;
+    }
+    Shard skipped = trail.skipped().get(0);
+    return new Next(skipped, key.function(), skipped == order.get(0), true, alone);
+  }
+
+  private static Throwable cause(Trail trail) {
+    Throwable failure = trail.failure();
     return failure != null
         ? failure
         : Status.UNAVAILABLE.withDescription("no shard of the ring answered").asRuntimeException();
   }
 
   /** Asks the shard in one call, unless it is suspect and another is not. */
-  final Flux<R> ask(Next next, Part part) {
-    return Flux.defer(() -> claimed(next, part));
-  }
-
-  private Flux<R> claimed(Next next, Part part) {
-    Shard shard = next.shard();
-    Candidates<Shard> candidates = shards.claims(next.last() ? List.of(shard) : open(shard, part));
-    Claim<Shard> claim = candidates.next();
-    if (claim == null) {
-      return unknown(part.keys(), cause(part));
-    }
-    if (claim.member() != shard) {
-      // It is suspect and another is not; whose turn comes next depends on the key.
-      claim.cancelled();
-      return goOn(part.skipping(shard));
-    }
-    return sent(claim, candidates, next, part)
-        .map(answer -> answered(next, part, answer))
-        .onErrorResume(e -> Mono.just(failed(next, part, e)))
+  final Flux<R> ask(Next next, List<Digest> keys) {
+    return sent(next, keys)
+        .map(
+            answer ->
+                answer
+                    .map(given -> answered(next, keys, given))
+                    // it is suspect and another is not; whose turn comes next depends on the key
+                    .orElseGet(() -> goOn(keys, trail -> trail.skipping(next.shard()))))
+        .onErrorResume(e -> Mono.just(failed(next, keys, e)))
         .flatMapMany(results -> results);
   }
 
   /** The shard, and those that could stand in for it. */
-  private List<Shard> open(Shard shard, Part part) {
+  private List<Shard> open(Next next, List<Digest> keys) {
     List<Shard> order = new ArrayList<>();
-    order.add(shard);
-    for (Shard other : shards.all()) {
-      if (other != shard && !part.tried().contains(other)) {
-        order.add(other);
+    order.add(next.shard());
+    if (!next.last()) {
+      List<Trail> some = keys.stream().map(this::trail).distinct().toList();
+      for (Shard other : shards.all()) {
+        if (other != next.shard() && some.stream().anyMatch(t -> !t.tried().contains(other))) {
+          order.add(other);
+        }
       }
     }
     return order;
   }
 
-  private Mono<A> sent(Claim<Shard> claim, Candidates<Shard> candidates, Next next, Part part) {
-    Shard shard = next.shard();
-    int left = Math.max(1, shards.all().size() - part.tried().size());
-    Claims claims = new Claims(claim, candidates, shard);
+  /** Empty where the shard is suspect and another is not. */
+  private Mono<Optional<A>> sent(Next next, List<Digest> keys) {
     return Mono.defer(
-            () -> {
-              Claim<Shard> present = claims.take();
-              return present == null
-                  ? Mono.error(ShardCapabilities.left(shard))
-                  : call(present, next, part.keys(), left);
-            })
-        .retryWhen(
-            RetryWithin.maxRetries(calls.settings().retries())
-                .backoff(RingSettings.retryBackoff())
-                .filter(e -> mayRetry(e, left))
-                .budget(calls.settings().retryBudget())
-                .operation(operation));
+        () -> {
+          Shard shard = next.shard();
+          int tried = keys.stream().mapToInt(key -> trail(key).tried().size()).min().orElse(0);
+          int left = Math.max(1, shards.all().size() - tried);
+          Claims claims = new Claims(shards.claims(open(next, keys)), shard);
+          return Mono.defer(
+                  () -> {
+                    // here and not before: whoever is subscribed ends the claim, come what may
+                    Claim<Shard> claim = claims.next();
+                    if (claim == null) {
+                      return Mono.<Optional<A>>error(ShardCapabilities.left(shard));
+                    }
+                    if (claim.member() != shard) {
+                      claim.cancelled();
+                      return Mono.just(Optional.<A>empty());
+                    }
+                    return call(claim, next, keys, left).map(Optional::of);
+                  })
+              .retryWhen(
+                  RetryWithin.maxRetries(calls.settings().retries())
+                      .backoff(RingSettings.retryBackoff())
+                      .filter(e -> mayRetry(e, next.alone()))
+                      .budget(calls.settings().retryBudget())
+                      .operation(operation));
+        });
   }
 
   /** A connectivity error is retried only where nobody else is left to be asked (CAS-4). */
-  private static boolean mayRetry(Throwable failure, int left) {
+  private static boolean mayRetry(Throwable failure, boolean alone) {
     Verdict verdict = ShardStatuses.of(failure);
-    return verdict == Verdict.CONNECTION ? left == 1 : verdict.retryable;
+    return verdict == Verdict.CONNECTION ? alone : verdict.retryable;
   }
 
-  private Flux<R> failed(Next next, Part part, Throwable failure) {
+  private Flux<R> failed(Next next, List<Digest> keys, Throwable failure) {
     Shard shard = next.shard();
     Verdict verdict = ShardStatuses.of(failure);
     if (verdict == Verdict.CALLER) {
@@ -232,29 +267,29 @@ abstract class KeyRounds<A, R> {
       return Flux.error(new DeadlineExceededException(operation, caller, cause));
     }
     meters.lookupFailed(shard.name());
-    boolean isHome = shards.home(part.keys().get(0)) == shard;
-    if (isHome && verdict != Verdict.CONNECTION) {
-      return refused(next, part, failure);
+    if (next.home() && verdict != Verdict.CONNECTION) {
+      return refused(next, keys, failure);
     }
-    return goOn(part.without(shard, isHome ? failure : null));
+    return goOn(keys, trail -> trail.without(shard, next.home() ? failure : null));
   }
 
-  /** One claim an attempt: the first was made to find out whether the shard is in service. */
+  /** One claim an attempt: the first by the shard's health, of a retry whatever its health. */
   private static final class Claims {
-    private @Nullable Claim<Shard> first;
     private final Candidates<Shard> candidates;
     private final Shard shard;
+    private boolean begun;
 
-    Claims(Claim<Shard> first, Candidates<Shard> candidates, Shard shard) {
-      this.first = first;
+    Claims(Candidates<Shard> candidates, Shard shard) {
       this.candidates = candidates;
       this.shard = shard;
     }
 
-    @Nullable Claim<Shard> take() {
-      Claim<Shard> taken = first;
-      first = null;
-      return taken != null ? taken : candidates.again(shard);
+    @Nullable Claim<Shard> next() {
+      if (begun) {
+        return candidates.again(shard);
+      }
+      begun = true;
+      return candidates.next();
     }
   }
 }

@@ -11,12 +11,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Consumer;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
-import reactor.util.context.Context;
 import reactor.util.context.ContextView;
 
 /**
@@ -24,19 +20,8 @@ import reactor.util.context.ContextView;
  * is not missing for that.
  */
 final class Lookup extends KeyRounds<Set<Digest>, Void> {
-  private static final Logger LOG = LoggerFactory.getLogger(CasRing.class);
-
   /** Half of what gRPC's servers take, so that the message around the digests has its room. */
   private static final int MOST_KEYS = (2 << 20) / WireDigests.MOST_BYTES;
-
-  /**
-   * Requests run side by side; when the caller's deadline ends them, the error of all but the first
-   * is no one's, and Reactor would log each at ERROR.
-   */
-  private static final ContextView QUIET =
-      Context.of(
-          "reactor.onErrorDropped.local",
-          (Consumer<Throwable>) late -> LOG.debug("after the check has ended", late));
 
   private final Set<Digest> asked;
   private final Set<Digest> missing = ConcurrentHashMap.newKeySet();
@@ -59,18 +44,15 @@ final class Lookup extends KeyRounds<Set<Digest>, Void> {
         keys.add(digest);
       }
     }
-    return begin(keys)
-        .then(Mono.fromSupplier(() -> new BlobPresence(asked, missing, unknown)))
-        .contextWrite(QUIET);
+    return begin(keys).then(Mono.fromSupplier(() -> new BlobPresence(asked, missing, unknown)));
   }
 
   @Override
-  Flux<Void> asked(Next next, Part part) {
+  Flux<Void> asked(Next next, List<Digest> keys) {
     List<Flux<Void>> requests = new ArrayList<>();
-    List<Digest> keys = part.keys();
     for (int from = 0; from < keys.size(); from += MOST_KEYS) {
       List<Digest> some = keys.subList(from, Math.min(keys.size(), from + MOST_KEYS));
-      requests.add(ask(next, part.with(some)));
+      requests.add(ask(next, some));
     }
     return Flux.merge(requests);
   }
@@ -111,16 +93,12 @@ final class Lookup extends KeyRounds<Set<Digest>, Void> {
   }
 
   @Override
-  Flux<Void> answered(Next next, Part part, Set<Digest> absent) {
-    List<Digest> elsewhere = new ArrayList<>();
-    for (Digest key : absent) {
-      if (shards().home(key) == next.shard()) {
-        missing.add(key);
-      } else {
-        elsewhere.add(key);
-      }
+  Flux<Void> answered(Next next, List<Digest> keys, Set<Digest> absent) {
+    if (next.home()) {
+      missing.addAll(absent);
+      return Flux.empty();
     }
-    return elsewhere(next.shard(), part, elsewhere);
+    return elsewhere(next.shard(), List.copyOf(absent));
   }
 
   @Override

@@ -56,32 +56,31 @@ final class ReadMany extends KeyRounds<BatchReadBlobsResponse, ReadManyResult> {
    * share of the time. The smallest batch limit does until it is known.
    */
   @Override
-  Flux<ReadManyResult> asked(Next next, Part part) {
-    return split(next, part, Batches.limit(capabilities.known(next.shard())));
+  Flux<ReadManyResult> asked(Next next, List<Digest> keys) {
+    return split(next, keys, Batches.limit(capabilities.known(next.shard())));
   }
 
   /** A batch that turns out too large for the server is cut. */
   @Override
-  Flux<ReadManyResult> refused(Next next, Part part, Throwable failure) {
-    Flux<ReadManyResult> told = unknown(part.keys(), failure);
+  Flux<ReadManyResult> refused(Next next, List<Digest> keys, Throwable failure) {
+    Flux<ReadManyResult> told = unknown(keys, failure);
     if (Status.fromThrowable(failure).getCode() != Status.Code.INVALID_ARGUMENT) {
       return told;
     }
     return capabilities
         .serving(next.shard(), next.function())
         .map(Batches::limit)
-        .filter(limit -> !Batches.of(part.keys(), Digest::sizeBytes, limit).isOne())
-        .map(limit -> split(next, part, limit))
+        .filter(limit -> !Batches.of(keys, Digest::sizeBytes, limit).isOne())
+        .map(limit -> split(next, keys, limit))
         .onErrorComplete(e -> ShardStatuses.of(e) != Verdict.CALLER)
         .defaultIfEmpty(told)
         .flatMapMany(results -> results);
   }
 
-  private Flux<ReadManyResult> split(Next next, Part part, long limit) {
-    Batches<Digest> batches = Batches.of(part.keys(), Digest::sizeBytes, limit);
+  private Flux<ReadManyResult> split(Next next, List<Digest> keys, long limit) {
+    Batches<Digest> batches = Batches.of(keys, Digest::sizeBytes, limit);
     Flux<ReadManyResult> small =
-        Flux.fromIterable(batches.packs())
-            .flatMap(pack -> ask(next, part.with(pack)), Batches.AT_ONCE);
+        Flux.fromIterable(batches.packs()).flatMap(pack -> ask(next, pack), Batches.AT_ONCE);
     return batches.singles().isEmpty() ? small : Flux.merge(small, alone(batches.singles()));
   }
 
@@ -119,22 +118,21 @@ final class ReadMany extends KeyRounds<BatchReadBlobsResponse, ReadManyResult> {
   }
 
   @Override
-  Flux<ReadManyResult> answered(Next next, Part part, BatchReadBlobsResponse answer) {
+  Flux<ReadManyResult> answered(Next next, List<Digest> keys, BatchReadBlobsResponse answer) {
     Map<Digest, BatchReadBlobsResponse.Response> byDigest = new HashMap<>();
     answer
         .getResponsesList()
         .forEach(r -> byDigest.put(WireDigests.from(r.getDigest(), next.function()), r));
-    boolean isHome = shards().home(part.keys().get(0)) == next.shard();
     List<ReadManyResult> done = new ArrayList<>();
     List<Digest> again = new ArrayList<>();
     List<ReadManyResult> failed = new ArrayList<>();
     List<Digest> elsewhere = new ArrayList<>();
-    for (Digest key : part.keys()) {
+    for (Digest key : keys) {
       ReadManyResult result = result(next.shard(), key, byDigest.get(key));
       Throwable failure = result.failure();
       if (failure == null || failure instanceof DataLossException) {
         done.add(result);
-      } else if (!isHome) {
+      } else if (!next.home()) {
         elsewhere.add(key);
       } else if (ItemRetries.isTransient(failure) && retries.may(key)) {
         again.add(key);
@@ -144,8 +142,8 @@ final class ReadMany extends KeyRounds<BatchReadBlobsResponse, ReadManyResult> {
       }
     }
     return Flux.fromIterable(done)
-        .concatWith(elsewhere(next.shard(), part, elsewhere))
-        .concatWith(retries.after(again, () -> ask(next, part.with(again)), failed));
+        .concatWith(elsewhere(next.shard(), elsewhere))
+        .concatWith(retries.after(again, () -> ask(next, again), failed));
   }
 
   private ReadManyResult result(
