@@ -5,10 +5,12 @@ import static dev.timebound.cas.Patience.until;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.cas.kit.ScriptedCas;
+import dev.timebound.deadline.Deadlines;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -24,6 +26,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import reactor.core.Disposable;
+import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
 /** Many keys on rings some of whose shards are out. */
@@ -126,6 +129,27 @@ class ManyShardsTest {
         givenUp(ring.findMissing(digests).then(), random);
         givenUp(ring.readMany(digests).then(), random);
       }
+      nothingIsLeft(ring);
+    }
+  }
+
+  @Test
+  @DisplayName("CAS-20a checks whose deadline passes as they begin leave no claim open")
+  void late() {
+    try (CasRing ring = CasRing.builder(servers(3)).build()) {
+      Set<Digest> digests = digests(1);
+      ring.findMissing(digests).block(LONG);
+      Random random = new Random(13);
+      Flux.range(0, 5000)
+          .flatMap(
+              i -> {
+                Duration time = Duration.ofNanos(200_000 + random.nextInt(8_000_000));
+                Mono<Void> call =
+                    i % 2 == 0 ? ring.findMissing(digests).then() : ring.readMany(digests).then();
+                return call.transform(Deadlines.within(time)).onErrorComplete();
+              },
+              16)
+          .blockLast(LONG);
       nothingIsLeft(ring);
     }
   }
