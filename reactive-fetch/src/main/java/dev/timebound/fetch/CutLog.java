@@ -7,8 +7,9 @@ import java.util.concurrent.ConcurrentHashMap;
  * Partitions whose reads were cut for the others' sake before they had brought anything, and that
  * have not answered since. Slower than the others by a grace is not ill: a connection may have been
  * dialled, a plan made. Such a partition is held back for a short while only, so that it costs the
- * others no second grace in that time; cut once more after it, it has stalled (FE-20). Of bounded
- * size: beyond it all are forgotten. No clock. Thread-safe.
+ * others no second grace in that time; cut once more after it, it has stalled (FE-20). One that is
+ * held back is tried beside others as often as that, at most. Of bounded size: beyond it all are
+ * forgotten. No clock. Thread-safe.
  */
 final class CutLog {
   private static final int MOST = 10_000;
@@ -16,6 +17,7 @@ final class CutLog {
   private final long hold;
   private final long forget;
   private final Map<TopicPartition, Long> cutAt = new ConcurrentHashMap<>();
+  private final Map<TopicPartition, Long> triedAt = new ConcurrentHashMap<>();
 
   /**
    * @param hold how long one that was cut is held back, in nanoseconds
@@ -36,16 +38,33 @@ final class CutLog {
       cutAt.remove(partition);
       return true;
     }
-    if (cutAt.size() >= MOST) {
-      cutAt.clear();
-    }
-    cutAt.put(partition, now);
+    put(cutAt, partition, now);
     return false;
+  }
+
+  private static void put(Map<TopicPartition, Long> times, TopicPartition partition, long now) {
+    if (times.size() >= MOST) {
+      times.clear();
+    }
+    times.put(partition, now);
+  }
+
+  /** Whether one that is held back is to be tried beside others; it is, where it may be. */
+  boolean mayTry(TopicPartition partition, long now) {
+    Long at = triedAt.get(partition);
+    if (at != null && now - at < hold) {
+      return false;
+    }
+    put(triedAt, partition, now);
+    return true;
   }
 
   void answered(TopicPartition partition) {
     if (!cutAt.isEmpty()) {
       cutAt.remove(partition);
+    }
+    if (!triedAt.isEmpty()) {
+      triedAt.remove(partition);
     }
   }
 

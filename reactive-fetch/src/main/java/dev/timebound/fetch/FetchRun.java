@@ -170,6 +170,9 @@ final class FetchRun implements Disposable {
     }
     PartitionState state = states.get(next);
     boolean heldBack = isHeldBack(next);
+    if (heldBack && waitsForOthers(state, now)) {
+      return false;
+    }
     if (state.isUnknown()) {
       passOver(next, now);
       poll.error();
@@ -289,6 +292,17 @@ final class FetchRun implements Disposable {
         && (parts.health().isPenalised(partition)
             || parts.cuts().isHeldBack(partition, parts.settings().now()))
         && !reads.isAtHand(partition);
+  }
+
+  /**
+   * It is read last: beside others that may well bring enough it is only tried, and that not in
+   * every request, for each time leaves a read to be cancelled (FE-20, FE-22).
+   */
+  private boolean waitsForOthers(PartitionState state, long now) {
+    return poll.together()
+        && turns.isBusy(now)
+        && poll.mayBegin(now, state.hadItsTurn(), true)
+        && !parts.cuts().mayTry(state.partition(), parts.settings().now());
   }
 
   /** On the thread that read a batch. */

@@ -18,8 +18,7 @@ final class TurnReports {
     parts.meters().turn(turn.outcome(), now - turn.task.share().start());
     boolean stalled = stalled(turn, now);
     if (turn.abandoned != null) {
-      boolean told =
-          stalled || turn.end != PartitionTurn.End.CUT || parts.health().isPenalised(partition);
+      boolean told = stalled || turn.late || parts.health().isPenalised(partition);
       parts.abandonments().abandoned(turn.abandoned, partition, turn.task.position(), told);
     }
     if (stalled) {

@@ -64,6 +64,11 @@ final class Turns {
     return round.cardinality();
   }
 
+  /** Whether one runs that counts: it has not taken long yet. */
+  boolean isBusy(long now) {
+    return counting(now) > 0;
+  }
+
   /** It has its turn, or is passed over: it counts no more from now on. */
   void begin(int partition, long now) {
     round.clear(partition);

@@ -177,6 +177,65 @@ class ParallelTest {
     }
 
     @Test
+    @DisplayName("FE-23 a cut while the offsets are read again is none to be warned of")
+    void cutAgain() {
+      bench
+          .store
+          .on(0)
+          .takes(5)
+          .offsets(
+              call ->
+                  call == 0
+                      ? reactor.core.publisher.Mono.just(Offsets.of(0, 10, 10))
+                      : reactor.core.publisher.Mono.<Offsets>never());
+      try (Logged logged = Logged.of(PartitionFetcher.class)) {
+        assertThat(bench.fetch(request(500, 0)).at).isEqualTo(25);
+        assertThat(logged.warnings()).isEmpty();
+        assertThat(bench.abandoned("offset_stage", "reading")).isEqualTo(1);
+      }
+    }
+
+    @Test
+    @DisplayName(
+        "FE-20 FE-22 beside busy ones a penalised one is tried once in 250 ms, not in every"
+            + " request")
+    void tried() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).takes(5);
+      stall();
+      int before = bench.store.on(0).reads.size();
+      for (int i = 0; i < 20; i++) {
+        bench.fetch(request(500, 0, 1));
+      }
+      assertThat(bench.store.on(0).reads).hasSize(before + 1);
+      bench.advance(250);
+      bench.fetch(request(500, 0, 1));
+      assertThat(bench.store.on(0).reads).hasSize(before + 2);
+    }
+
+    @Test
+    @DisplayName("FE-14 FE-20 where the others bring nothing, or are slow, a penalised one is read")
+    void triedAtOnce() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).takes(5);
+      stall();
+      bench.fetch(request(500, 0, 1));
+      int before = bench.store.on(0).reads.size();
+      bench.store.on(1).end(0).tells();
+      Bench.Answer<FetchResponse> quiet = bench.begin(request(100, 0, 1));
+      bench.advance(20);
+      assertThat(bench.store.on(0).reads).hasSize(before + 1);
+      quiet.subscription.dispose();
+      bench.store.on(2).stalls();
+      Bench.Answer<FetchResponse> slow = bench.begin(request(2000, 0, 2));
+      bench.advance(200);
+      assertThat(bench.store.on(0).reads).hasSize(before + 1);
+      bench.advance(50);
+      assertThat(bench.store.on(0).reads).hasSize(before + 2);
+      slow.subscription.dispose();
+    }
+
+    @Test
     @DisplayName("FE-20 one that is cut past 250 ms has stalled at once")
     void cutLate() {
       bench.store.on(0).stalls();

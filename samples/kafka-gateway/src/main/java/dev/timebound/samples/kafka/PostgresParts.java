@@ -43,7 +43,7 @@ record PostgresParts(
     return PgGroups.open(database, holder, lease)
         .flatMap(
             groups ->
-                PgTopicLog.open(database, driver)
+                PgTopicLog.open(database, driver, Math.max(1, connections * 3 / 4))
                     .map(log -> new PostgresParts(pool, database, log, groups))
                     .onErrorResume(
                         error -> groups.close().onErrorComplete().then(Mono.error(error))))

@@ -1,5 +1,6 @@
 package dev.timebound.samples.kafka.log;
 
+import dev.timebound.fetch.BoundedStore;
 import dev.timebound.fetch.PartitionStore;
 import dev.timebound.fetch.TopicPartition;
 import dev.timebound.fetch.pg.LockedPartition;
@@ -23,23 +24,26 @@ import reactor.core.publisher.Mono;
 public final class PgTopicLog implements TopicLog {
   private final RoutedDatabase database;
   private final PgStore store;
+  private final PartitionStore reads;
 
-  private PgTopicLog(RoutedDatabase database, PgStore store) {
+  private PgTopicLog(RoutedDatabase database, PgStore store, int permits) {
     this.database = database;
     this.store = store;
+    this.reads = BoundedStore.builder(store, permits).build();
   }
 
   /**
    * Makes the tables where they are not there, and listens for appends of other gateways.
    *
    * @param listening for one connection of its own
+   * @param reads at a time, at most; {@code >= 1}
    */
   public static Mono<PgTopicLog> open(
-      RoutedDatabase database, PostgresqlConnectionFactory listening) {
+      RoutedDatabase database, PostgresqlConnectionFactory listening, int reads) {
     return database
         .write(PgProducers::create)
         .then(PgStore.builder(database).listening(listening).open())
-        .map(store -> new PgTopicLog(database, store));
+        .map(store -> new PgTopicLog(database, store, reads));
   }
 
   /** Listens no more. The database is left open. */
@@ -49,7 +53,7 @@ public final class PgTopicLog implements TopicLog {
 
   @Override
   public PartitionStore store() {
-    return store;
+    return reads;
   }
 
   @Override
