@@ -193,8 +193,8 @@ class PgStoreTest {
       assertThat(got(bench.store.offsets(partition)).highWatermark()).isZero();
       commit.tryEmitEmpty();
       assertThat(got(second)).isEqualTo(1);
-      assertThat(first.isDisposed()).isTrue();
-      assertThat(waiting.isDisposed()).isTrue();
+      eventually(() -> assertThat(first.isDisposed()).isTrue());
+      eventually(() -> assertThat(waiting.isDisposed()).isTrue());
     }
   }
 
