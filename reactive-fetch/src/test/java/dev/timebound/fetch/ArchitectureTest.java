@@ -82,6 +82,7 @@ class ArchitectureTest {
             "FetchException",
             "FetchRequest",
             "FetchResponse",
+            "Fsync",
             "Isolation",
             "ListedOffset",
             "LockedPartition",
@@ -95,6 +96,9 @@ class ArchitectureTest {
             "PgStore",
             "ReadSpec",
             "RecordBatch",
+            "SegmentStore",
+            "SegmentStoreBuilder",
+            "SegmentStoreException",
             "SharePolicy",
             "TimestampOffset",
             "TopicPartition");

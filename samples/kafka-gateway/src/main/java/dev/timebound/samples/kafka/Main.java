@@ -1,20 +1,24 @@
 package dev.timebound.samples.kafka;
 
+import dev.timebound.fetch.segments.SegmentStore;
 import dev.timebound.samples.kafka.log.MemoryTopicLog;
+import dev.timebound.samples.kafka.log.SegmentTopicLog;
 import dev.timebound.samples.kafka.log.TopicLog;
 import dev.timebound.test.PostgresReplicaSet;
 import io.r2dbc.postgresql.PostgresqlConnectionFactory;
 import io.r2dbc.postgresql.PostgresqlConnectionFactoryProvider;
 import io.r2dbc.spi.ConnectionFactoryOptions;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
-import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
 /** Runs a gateway until the process is told to stop. */
 public final class Main {
   private static final Duration PATIENCE = Duration.ofSeconds(30);
+  private static final Duration OPENING = Duration.ofMinutes(10);
   private static final Duration LEASE = Duration.ofSeconds(9);
   private static final int CONNECTIONS = 16;
 
@@ -34,20 +38,17 @@ public final class Main {
       System.exit(2);
       return;
     }
-    PostgresParts postgres = postgres(options);
-    TopicLog log = postgres == null ? new MemoryTopicLog() : postgres.log();
+    Parts parts = parts(options);
     Flux.fromIterable(options.topics().entrySet())
-        .concatMap(topic -> log.create(topic.getKey(), topic.getValue()))
+        .concatMap(topic -> parts.log().create(topic.getKey(), topic.getValue()))
         .then()
         .block(PATIENCE);
-    KafkaGatewayBuilder builder = postgres == null ? KafkaGateway.builder(log) : postgres.gateway();
-    KafkaGateway gateway = options.apply(builder).start().block(PATIENCE);
+    KafkaGateway gateway = options.apply(parts.gateway()).start().block(PATIENCE);
     CountDownLatch stopped = new CountDownLatch(1);
     Runnable stop =
         () -> {
-          Mono<Void> last = postgres == null ? Mono.empty() : postgres.close();
           if (gateway != null) {
-            gateway.stop().then(last).block(PATIENCE);
+            gateway.stop().then(parts.close()).block(PATIENCE);
           }
           stopped.countDown();
         };
@@ -55,18 +56,40 @@ public final class Main {
     stopped.await();
   }
 
-  private static @Nullable PostgresParts postgres(MainArgs options) {
-    String url = options.postgres();
-    if (url == null) {
-      return null;
+  /**
+   * What is served.
+   *
+   * @param close once the gateway has stopped
+   */
+  private record Parts(TopicLog log, KafkaGatewayBuilder gateway, Mono<Void> close) {}
+
+  private static Parts parts(MainArgs options) {
+    if (options.postgres() != null) {
+      PostgresParts postgres = postgres(options.postgres());
+      return new Parts(postgres.log(), postgres.gateway(), postgres.close());
     }
-    if (url.equals(MainArgs.EMBEDDED)) {
-      url = PostgresReplicaSet.builder().standbys(0).start().primary().r2dbcUrl();
+    if (options.segments() != null) {
+      SegmentTopicLog log =
+          opened(SegmentTopicLog.open(SegmentStore.builder(Path.of(options.segments()))));
+      return new Parts(log, KafkaGateway.builder(log), log.close());
     }
+    TopicLog log = new MemoryTopicLog();
+    return new Parts(log, KafkaGateway.builder(log), Mono.empty());
+  }
+
+  private static PostgresParts postgres(String url) {
+    String at =
+        url.equals(MainArgs.EMBEDDED)
+            ? PostgresReplicaSet.builder().standbys(0).start().primary().r2dbcUrl()
+            : url;
     PostgresqlConnectionFactory driver =
         new PostgresqlConnectionFactory(
-            PostgresqlConnectionFactoryProvider.builder(ConnectionFactoryOptions.parse(url))
+            PostgresqlConnectionFactoryProvider.builder(ConnectionFactoryOptions.parse(at))
                 .build());
-    return PostgresParts.open(driver, CONNECTIONS, LEASE).block(PATIENCE);
+    return opened(PostgresParts.open(driver, CONNECTIONS, LEASE));
+  }
+
+  private static <T> T opened(Mono<T> opening) {
+    return Objects.requireNonNull(opening.block(OPENING));
   }
 }

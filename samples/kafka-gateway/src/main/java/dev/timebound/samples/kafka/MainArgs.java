@@ -11,6 +11,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param advertise HOST:PORT; null for where it listens
  * @param postgres its r2dbc URL, or {@link #EMBEDDED}; null for a log in memory
+ * @param segments the directory of a log in segment files; null for none
  * @param nodeId among the gateways of one database
  * @param topics to be made, with their number of partitions
  */
@@ -19,6 +20,7 @@ record MainArgs(
     int port,
     @Nullable String advertise,
     @Nullable String postgres,
+    @Nullable String segments,
     int nodeId,
     Map<String, Integer> topics) {
   /** A Postgres of this process's own, which ends with it. */
@@ -34,6 +36,7 @@ record MainArgs(
     int port = KAFKA_PORT;
     String advertise = null;
     String postgres = null;
+    String segments = null;
     int nodeId = 0;
     Map<String, Integer> topics = new LinkedHashMap<>();
     Iterator<String> words = List.of(args).iterator();
@@ -47,6 +50,7 @@ record MainArgs(
           split(option, advertise);
         }
         case "--postgres" -> postgres = value(option, words);
+        case "--segments" -> segments = value(option, words);
         case "--node" -> nodeId = number(option, value(option, words));
         case "--topic" -> {
           String[] topic = split(option, value(option, words));
@@ -55,7 +59,10 @@ record MainArgs(
         default -> throw new IllegalArgumentException("Unknown option " + option);
       }
     }
-    return new MainArgs(host, port, advertise, postgres, nodeId, topics);
+    if (postgres != null && segments != null) {
+      throw new IllegalArgumentException("--segments: there is a log in --postgres already");
+    }
+    return new MainArgs(host, port, advertise, postgres, segments, nodeId, topics);
   }
 
   private static String value(String option, Iterator<String> words) {

@@ -39,6 +39,12 @@ class MainArgsTest {
     assertThat(args.nodeId()).isEqualTo(3);
   }
 
+  @Test
+  void aLogOnDisk() {
+    assertThat(MainArgs.parse("--segments", "/var/log/kafka").segments())
+        .isEqualTo("/var/log/kafka");
+  }
+
   @ParameterizedTest
   @ValueSource(
       strings = {
@@ -48,6 +54,7 @@ class MainArgsTest {
         "--topic a",
         "--topic a/b:1",
         "--advertise me",
+        "--segments a --postgres embedded",
         "--what"
       })
   void noSense(String line) {

@@ -1,5 +1,6 @@
 package dev.timebound.samples.kafka.log;
 
+import dev.timebound.fetch.RecordBatch;
 import java.nio.ByteBuffer;
 
 /**
@@ -25,8 +26,25 @@ public record ProducedBatch(
   private static final int BASE_OFFSET = 0;
   private static final int LEADER_EPOCH = 12;
 
+  private static final int PRODUCER_ID = 43;
+  private static final int PRODUCER_EPOCH = 51;
+  private static final int BASE_SEQUENCE = 53;
+
   /** No epochs are kept, so that none is checked by a client. */
   private static final int NO_LEADER_EPOCH = -1;
+
+  /** One that a log holds, as it was when it was produced. */
+  static ProducedBatch stored(RecordBatch batch) {
+    ByteBuffer bytes = batch.bytes();
+    int start = bytes.position();
+    return new ProducedBatch(
+        bytes,
+        batch.recordCount(),
+        batch.maxTimestamp(),
+        bytes.getLong(start + PRODUCER_ID),
+        bytes.getShort(start + PRODUCER_EPOCH),
+        bytes.getInt(start + BASE_SEQUENCE));
+  }
 
   boolean isIdempotent() {
     return producerId >= 0;

@@ -1,0 +1,432 @@
+package dev.timebound.fetch.segments;
+
+import static dev.timebound.fetch.segments.Stores.BOUND;
+import static dev.timebound.fetch.segments.Stores.ORDERS;
+import static dev.timebound.fetch.segments.Stores.append;
+import static dev.timebound.fetch.segments.Stores.bases;
+import static dev.timebound.fetch.segments.Stores.bytes;
+import static dev.timebound.fetch.segments.Stores.got;
+import static dev.timebound.fetch.segments.Stores.open;
+import static dev.timebound.fetch.segments.Stores.partition;
+import static dev.timebound.fetch.segments.Stores.read;
+import static dev.timebound.fetch.segments.Stores.segment;
+import static dev.timebound.fetch.segments.Stores.small;
+import static dev.timebound.fetch.segments.Stores.threes;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.timebound.fetch.Offsets;
+import dev.timebound.fetch.TopicPartition;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.NullUnmarked;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import reactor.core.publisher.Flux;
+import reactor.core.scheduler.Schedulers;
+
+@DisplayName("Appends")
+@NullUnmarked // fields are set before each test
+class AppendTest {
+  @TempDir Path directory;
+  private final FaultyDisk disk = new FaultyDisk();
+  private SegmentStore store;
+
+  @BeforeEach
+  void begin() {
+    store = open(small(directory).disk(disk).fsync(Fsync.never()));
+  }
+
+  @AfterEach
+  void nothingIsLeft() {
+    Stores.close(store);
+    Left.noThread();
+  }
+
+  private void reopen(SegmentStoreBuilder builder) {
+    Stores.close(store);
+    store = open(builder.disk(disk));
+  }
+
+  @Nested
+  @DisplayName("roll")
+  class Rolls {
+    @Test
+    @DisplayName("a segment is full at its size, and named by its base offset")
+    void rolls() throws IOException {
+      append(store, 13);
+      assertThat(Stores.files(partition(directory)).stream().filter(f -> f.endsWith(".segment")))
+          .containsExactly(
+              "00000000000000000000.segment",
+              "00000000000000000018.segment",
+              "00000000000000000036.segment");
+      assertThat(Files.size(segment(directory, 0))).isEqualTo(32 + 6 * 140);
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, 13));
+    }
+
+    @Test
+    @DisplayName("a batch larger than a segment has one of its own")
+    void large() {
+      append(store, 1);
+      got(store.append(ORDERS, bytes(3, 700_000), 1, 1));
+      got(store.append(ORDERS, bytes(4, 5000), 1, 1));
+      append(store, 1);
+      assertThat(bases(read(store, 0))).containsExactly(0L, 3L, 4L, 5L);
+      assertThat(read(store, 3).get(0).bytes()).isEqualTo(bytes(3, 700_000));
+      reopen(small(directory));
+      assertThat(read(store, 3).get(0).bytes()).isEqualTo(bytes(3, 700_000));
+    }
+
+    @Test
+    @DisplayName("a batch of no bytes takes its offsets")
+    void empty() {
+      assertThat(got(store.append(ORDERS, bytes(0, 0), 1000, -1))).isZero();
+      assertThat(got(store.append(ORDERS, bytes(0, 0), 1000, -1))).isEqualTo(1000);
+      reopen(small(directory));
+      assertThat(got(store.offsets(ORDERS)).highWatermark()).isEqualTo(2000);
+    }
+  }
+
+  @Nested
+  @DisplayName("that fail")
+  class Fail {
+    private void fails(int size, String... told) {
+      assertThatThrownBy(() -> got(store.append(ORDERS, bytes(9, size), 3, 1)))
+          .isInstanceOf(SegmentStoreException.class)
+          .hasMessageContainingAll(told);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 39, 40, 60, 139})
+    @DisplayName("for a full disk leave the log as it was, readable, and open once there is room")
+    void full(int room) throws IOException {
+      append(store, 4);
+      disk.room = room;
+      fails(100, "append to orders-0 failed", segment(directory, 0).toString(), "No space left");
+      assertThat(got(store.offsets(ORDERS))).isEqualTo(Offsets.of(0, 12, 12));
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, 4));
+      Path killed = Stores.killed(directory);
+      fails(100, "No space left");
+      disk.room = Long.MAX_VALUE;
+      append(store, 9);
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, 13));
+      SegmentStore other = open(small(killed));
+      assertThat(bases(read(other, 0))).isEqualTo(threes(0, 4));
+      Stores.close(other);
+    }
+
+    @Test
+    @DisplayName("of several at once those that were written before it have returned")
+    void several() {
+      append(store, 1);
+      // a group is written where it fills the buffer: some fit, some do not
+      disk.room = 700_000;
+      List<Throwable> failed = new ArrayList<>();
+      List<Long> written = new ArrayList<>();
+      Flux.range(0, 200)
+          .flatMap(
+              i ->
+                  store
+                      .append(ORDERS, base -> bytes(base, 5000), 3, 1)
+                      .doOnNext(written::add)
+                      .onErrorResume(
+                          e -> {
+                            failed.add(e);
+                            return reactor.core.publisher.Mono.empty();
+                          }),
+              200)
+          .blockLast(BOUND);
+      assertThat(written).isNotEmpty();
+      assertThat(failed).isNotEmpty().hasOnlyElementsOfType(SegmentStoreException.class);
+      disk.room = Long.MAX_VALUE;
+      append(store, 1);
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, written.size() + 2));
+      reopen(small(directory));
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, written.size() + 2));
+    }
+
+    @Test
+    @DisplayName("as a segment cannot be made leave the one before it in use")
+    void noSegment() throws IOException {
+      append(store, 6);
+      disk.creates = false;
+      fails(100, "append to orders-0 failed", "Permission denied");
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, 6));
+      disk.creates = true;
+      append(store, 3);
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, 9));
+      assertThat(Stores.files(partition(directory))).contains("00000000000000000018.segment");
+    }
+
+    @Test
+    @DisplayName("and cannot be taken off close the partition for appends, not for reads")
+    void closes() {
+      append(store, 4);
+      disk.room = 60;
+      disk.truncates = false;
+      fails(100, "No space left");
+      disk.room = Long.MAX_VALUE;
+      fails(100, "orders-0 takes no appends until it is opened anew", "No space left");
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, 4));
+      disk.truncates = true;
+      reopen(small(directory));
+      append(store, 1);
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, 5));
+    }
+
+    @Test
+    @DisplayName("for an fsync close the partition: nobody knows what is on the disk")
+    void fsync() {
+      reopen(small(directory).fsync(Fsync.eachAppend()));
+      append(store, 2);
+      disk.forces = false;
+      fails(100, "append to orders-0 failed", "Input/output error");
+      disk.forces = true;
+      fails(100, "takes no appends", "fsync");
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, 2));
+      reopen(small(directory));
+      append(store, 1);
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, 3));
+    }
+
+    @Test
+    @DisplayName("by what makes their bytes fail alone, and take no offset")
+    void function() {
+      List<Throwable> failed = new ArrayList<>();
+      Flux.range(0, 9)
+          .flatMap(
+              i ->
+                  store
+                      .append(
+                          ORDERS,
+                          base -> {
+                            if (i % 3 == 1) {
+                              throw new IllegalArgumentException("no " + i);
+                            }
+                            return bytes(base, 100);
+                          },
+                          3,
+                          1)
+                      .onErrorResume(
+                          e -> {
+                            failed.add(e);
+                            return reactor.core.publisher.Mono.empty();
+                          }))
+          .blockLast(BOUND);
+      assertThat(failed).extracting(Throwable::getMessage).contains("no 1", "no 4", "no 7");
+      assertThat(bases(read(store, 0))).isEqualTo(threes(0, 6));
+    }
+
+    @Test
+    @DisplayName("to a partition that there is none of, or after the end")
+    void unknown() {
+      TopicPartition none = new TopicPartition("none", 0);
+      assertThatThrownBy(() -> got(store.append(none, bytes(0, 1), 1, 1)))
+          .isInstanceOf(IllegalArgumentException.class)
+          .hasMessage("partition: none-0 (expected: one that was created)");
+      Stores.close(store);
+      fails(1, "orders-0: the store was closed");
+      assertThatThrownBy(() -> read(store, 0)).hasMessageContaining("the store was closed");
+    }
+  }
+
+  @Nested
+  @DisplayName("in turns")
+  class Turns {
+    @Test
+    @DisplayName("more than may wait fail at once; the others are written in their order")
+    void waiting() throws InterruptedException {
+      reopen(small(directory).maxWaiting(3));
+      CountDownLatch begun = new CountDownLatch(1);
+      CountDownLatch goOn = new CountDownLatch(1);
+      CountDownLatch ended = new CountDownLatch(4);
+      store
+          .append(
+              ORDERS,
+              base -> {
+                begun.countDown();
+                awaited(goOn);
+                return bytes(base, 10);
+              },
+              3,
+              1)
+          .subscribe(base -> ended.countDown());
+      awaited(begun);
+      List<Long> order = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        store
+            .append(ORDERS, base -> bytes(base, 10), 3, 1)
+            .subscribe(
+                base -> {
+                  order.add(base);
+                  ended.countDown();
+                });
+      }
+      assertThatThrownBy(() -> got(store.append(ORDERS, bytes(0, 10), 3, 1)))
+          .hasMessage("orders-0: 3 appends wait already");
+      goOn.countDown();
+      assertThat(ended.await(BOUND.toSeconds(), TimeUnit.SECONDS)).isTrue();
+      assertThat(order).containsExactly(3L, 6L, 9L);
+    }
+
+    @Test
+    @DisplayName("FE-22 one that is cancelled before its turn is not written")
+    void cancelled() throws InterruptedException {
+      CountDownLatch begun = new CountDownLatch(1);
+      CountDownLatch goOn = new CountDownLatch(1);
+      store
+          .append(
+              ORDERS,
+              base -> {
+                begun.countDown();
+                awaited(goOn);
+                return bytes(base, 10);
+              },
+              3,
+              1)
+          .subscribe();
+      awaited(begun);
+      store.append(ORDERS, bytes(0, 10), 3, 1).subscribe().dispose();
+      goOn.countDown();
+      assertThat(got(store.append(ORDERS, bytes(0, 10), 3, 1))).isEqualTo(3);
+    }
+
+    @Test
+    @DisplayName("one partition whose append does not end leaves the others' alone")
+    void others() {
+      TopicPartition other = new TopicPartition("other", 0);
+      store.createTopic("other", 1).block(BOUND);
+      CountDownLatch goOn = new CountDownLatch(1);
+      store
+          .append(
+              ORDERS,
+              base -> {
+                awaited(goOn);
+                return bytes(base, 10);
+              },
+              3,
+              1)
+          .subscribe();
+      for (int i = 0; i < 20; i++) {
+        assertThat(got(store.append(other, bytes(0, 10), 1, 1))).isEqualTo(i);
+      }
+      goOn.countDown();
+    }
+
+    @Test
+    @DisplayName("nothing waits for the disk but the store's own threads")
+    void threads() {
+      append(store, 20);
+      Flux.range(0, 200)
+          .parallel()
+          .runOn(Schedulers.parallel())
+          .flatMap(
+              i ->
+                  store
+                      .append(ORDERS, base -> bytes(base, 100), 3, 1)
+                      .flatMapMany(
+                          base ->
+                              store.read(
+                                  ORDERS,
+                                  new dev.timebound.fetch.ReadSpec(
+                                      base,
+                                      1000,
+                                      true,
+                                      dev.timebound.fetch.Isolation.READ_UNCOMMITTED),
+                                  dev.timebound.deadline.Deadline.after(BOUND))))
+          .sequential()
+          .blockLast(BOUND);
+      store.deleteBefore(ORDERS, 300).subscribeOn(Schedulers.parallel()).block(BOUND);
+      assertThat(disk.threads).allMatch(name -> name.startsWith("timebound-segments-"));
+    }
+  }
+
+  @Nested
+  @DisplayName("are forced to the disk")
+  class Forced {
+    @Test
+    @DisplayName("each before it returns, those that wait at the same time together")
+    void each() {
+      reopen(small(directory).segmentBytes(1 << 20).fsync(Fsync.eachAppend()));
+      append(store, 1);
+      int before = disk.forced.get();
+      append(store, 3);
+      assertThat(disk.forced.get() - before).isEqualTo(3);
+      CountDownLatch goOn = new CountDownLatch(1);
+      AtomicInteger seen = new AtomicInteger();
+      Flux.range(0, 100)
+          .flatMap(
+              i ->
+                  store.append(
+                      ORDERS,
+                      base -> {
+                        if (seen.getAndIncrement() == 0) {
+                          awaited(goOn);
+                        }
+                        return bytes(base, 100);
+                      },
+                      3,
+                      1),
+              100)
+          .doOnSubscribe(
+              s -> Schedulers.parallel().schedule(goOn::countDown, 50, TimeUnit.MILLISECONDS))
+          .blockLast(BOUND);
+      assertThat(disk.forced.get() - before).isLessThan(3 + 50);
+    }
+
+    @Test
+    @DisplayName("and are seen by readers then only")
+    void seen() {
+      reopen(small(directory).fsync(Fsync.eachAppend()));
+      append(store, 1);
+      disk.forces = false;
+      assertThatThrownBy(() -> append(store, 1)).isInstanceOf(SegmentStoreException.class);
+      assertThat(got(store.offsets(ORDERS)).highWatermark()).isEqualTo(3);
+    }
+
+    @Test
+    @DisplayName("after the interval, once for all that came in it")
+    void interval() {
+      reopen(small(directory).segmentBytes(1 << 20).fsync(Fsync.every(Duration.ofMillis(200))));
+      int before = disk.forced.get();
+      append(store, 20);
+      Left.until(() -> disk.forced.get() > before);
+      int after = disk.forced.get();
+      assertThat(after - before).isLessThan(20);
+      append(store, 1);
+      Left.until(() -> disk.forced.get() > after);
+    }
+
+    @Test
+    @DisplayName("never: not until a segment is sealed, and then nobody waits for it")
+    void never() {
+      int before = disk.forced.get();
+      append(store, 6);
+      assertThat(disk.forced.get()).isEqualTo(before);
+      append(store, 1);
+      Left.until(() -> Files.exists(Stores.index(directory, 0)));
+      assertThat(disk.forced.get()).isEqualTo(before + 1);
+    }
+  }
+
+  private static void awaited(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(BOUND.toSeconds(), TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package dev.timebound.fetch.segments;
+
+import org.jspecify.annotations.NullMarked;
