@@ -130,7 +130,7 @@ final class Recovery {
     ByteBuffer bytes = parts.disk().map(segment.file);
     if (SegmentHeader.isUnwritten(bytes)) {
       // made, and the process or the machine died before a batch was in it
-      return !last && refused(segment, 0, "no header", "one, as segments follow");
+      return !last && refused(segment, 0, "no header (expected: one, as segments follow)");
     }
     SegmentHeader.check(segment.file, bytes, segment.base);
     if (segment.base != next) {
@@ -138,7 +138,9 @@ final class Recovery {
       Walk walk = Walk.over(bytes, segment.base, transactions, 1);
       return !(last && walk.isEmpty())
           && refused(
-              segment, 16, "base offset " + segment.base, next + ", where the one before ends");
+              segment,
+              SegmentHeader.BASE_AT,
+              "base offset " + segment.base + " (expected: " + next + ", where the one before ends)");
     }
     seal();
     segments.add(segment);
@@ -172,7 +174,13 @@ final class Recovery {
     boolean more = i + 1 < found.size();
     boolean end = !more || found.get(i + 1).base == walk.next || endsHere(found, i + 1, walk);
     if (!end) {
-      refused(segment, walk.position, fault(walk), "a batch that begins with " + walk.next);
+      refused(
+          segment,
+          walk.position,
+          (walk.fault == null ? "the file's end" : walk.fault)
+              + "; the batch "
+              + walk.next
+              + " is missing, and segments follow");
     }
     if (walk.position < bytes.limit()) {
       tell(segment, bytes, walk);
@@ -202,10 +210,6 @@ final class Recovery {
         || Walk.over(bytes, last.base, transactions, 1).isEmpty();
   }
 
-  private static String fault(Walk walk) {
-    return walk.fault == null ? "the file's end" : walk.fault;
-  }
-
   /** A hole is what a segment ends with where the process died; anything else was being written. */
   private static void tell(Segment segment, ByteBuffer bytes, Walk walk) {
     int until = Math.min(bytes.limit(), walk.position + Frame.HEADER);
@@ -223,8 +227,9 @@ final class Recovery {
   }
 
   /** False where the log is to be cut there instead. */
-  private boolean refused(Segment segment, long at, String found, String expected) {
-    SegmentStoreException refusal = SegmentStoreException.at(segment.file, at, found, expected);
+  private boolean refused(Segment segment, long at, String what) {
+    SegmentStoreException refusal =
+        new SegmentStoreException(segment.file + " at " + at + ": " + what, null);
     if (!parts.settings().cutAtFault()) {
       throw refusal;
     }

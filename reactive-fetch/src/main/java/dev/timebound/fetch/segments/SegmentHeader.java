@@ -10,7 +10,7 @@ final class SegmentHeader {
   private static final long MAGIC = 0x5442_5345_474d_4e54L; // "TBSEGMNT"
   private static final int VERSION = 1;
   private static final int VERSION_AT = 8;
-  private static final int BASE_AT = 16;
+  static final int BASE_AT = 16;
 
   private SegmentHeader() {}
 

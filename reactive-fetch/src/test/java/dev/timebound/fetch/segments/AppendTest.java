@@ -111,7 +111,7 @@ class AppendTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 39, 40, 60, 139})
-    @DisplayName("for a full disk leave the log as it was, readable, and open once there is room")
+    @DisplayName("FS-4 for a full disk leave the log as it was, readable, and open once there is room")
     void full(int room) throws IOException {
       append(store, 4);
       disk.room = room;
@@ -129,7 +129,7 @@ class AppendTest {
     }
 
     @Test
-    @DisplayName("of several at once those that were written before it have returned")
+    @DisplayName("FS-4 of several at once those that were written before it have returned")
     void several() {
       append(store, 1);
       // a group is written where it fills the buffer: some fit, some do not
@@ -159,7 +159,7 @@ class AppendTest {
     }
 
     @Test
-    @DisplayName("as a segment cannot be made leave the one before it in use")
+    @DisplayName("FS-4 as a segment cannot be made leave the one before it in use")
     void noSegment() throws IOException {
       append(store, 6);
       disk.creates = false;
@@ -172,7 +172,7 @@ class AppendTest {
     }
 
     @Test
-    @DisplayName("and cannot be taken off close the partition for appends, not for reads")
+    @DisplayName("FS-4 and cannot be taken off close the partition for appends, not for reads")
     void closes() {
       append(store, 4);
       disk.room = 60;
@@ -188,7 +188,7 @@ class AppendTest {
     }
 
     @Test
-    @DisplayName("for an fsync close the partition: nobody knows what is on the disk")
+    @DisplayName("FS-4 for an fsync close the partition: nobody knows what is on the disk")
     void fsync() {
       reopen(small(directory).fsync(Fsync.eachAppend()));
       append(store, 2);
@@ -247,7 +247,7 @@ class AppendTest {
   @DisplayName("in turns")
   class Turns {
     @Test
-    @DisplayName("more than may wait fail at once; the others are written in their order")
+    @DisplayName("FS-6 more than may wait fail at once; the others are written in their order")
     void waiting() throws InterruptedException {
       reopen(small(directory).maxWaiting(3));
       CountDownLatch begun = new CountDownLatch(1);
@@ -305,7 +305,7 @@ class AppendTest {
     }
 
     @Test
-    @DisplayName("one partition whose append does not end leaves the others' alone")
+    @DisplayName("FS-6 one partition whose append does not end leaves the others' alone")
     void others() {
       TopicPartition other = new TopicPartition("other", 0);
       store.createTopic("other", 1).block(BOUND);
@@ -327,7 +327,7 @@ class AppendTest {
     }
 
     @Test
-    @DisplayName("nothing waits for the disk but the store's own threads")
+    @DisplayName("FS-5 nothing waits for the disk but the store's own threads")
     void threads() {
       append(store, 20);
       Flux.range(0, 200)
@@ -358,7 +358,7 @@ class AppendTest {
   @DisplayName("are forced to the disk")
   class Forced {
     @Test
-    @DisplayName("each before it returns, those that wait at the same time together")
+    @DisplayName("FS-1 each before it returns, those that wait at the same time together")
     void each() {
       reopen(small(directory).segmentBytes(1 << 20).fsync(Fsync.eachAppend()));
       append(store, 1);
@@ -388,7 +388,7 @@ class AppendTest {
     }
 
     @Test
-    @DisplayName("and are seen by readers then only")
+    @DisplayName("FS-1 and are seen by readers then only")
     void seen() {
       reopen(small(directory).fsync(Fsync.eachAppend()));
       append(store, 1);
@@ -398,7 +398,7 @@ class AppendTest {
     }
 
     @Test
-    @DisplayName("after the interval, once for all that came in it")
+    @DisplayName("FS-1 after the interval, once for all that came in it")
     void interval() {
       reopen(small(directory).segmentBytes(1 << 20).fsync(Fsync.every(Duration.ofMillis(200))));
       int before = disk.forced.get();
@@ -411,7 +411,7 @@ class AppendTest {
     }
 
     @Test
-    @DisplayName("never: not until a segment is sealed, and then nobody waits for it")
+    @DisplayName("FS-1 never: not until a segment is sealed, and then nobody waits for it")
     void never() {
       int before = disk.forced.get();
       append(store, 6);

@@ -3,6 +3,7 @@ package dev.timebound.fetch.segments;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.Set;
@@ -90,7 +91,11 @@ class FaultyDisk extends Disk {
   @Override
   void load(Path file, MappedByteBuffer mapping, int position, int length) throws IOException {
     called();
-    loads.acquireUninterruptibly();
+    try {
+      loads.acquire();
+    } catch (InterruptedException e) {
+      throw new ClosedByInterruptException();
+    }
     loaded.incrementAndGet();
     super.load(file, mapping, position, length);
   }

@@ -43,6 +43,15 @@ class RecoveryTest {
 
   private static final int FIRST = 32;
 
+  /** Another process, which is killed as it has the directory open. */
+  static final class Opens {
+    public static void main(String[] directory) throws InterruptedException {
+      append(open(small(Path.of(directory[0]))), 4);
+      System.out.println("open");
+      Thread.sleep(Stores.BOUND.toMillis());
+    }
+  }
+
   @TempDir Path root;
   private Path directory;
 
@@ -88,14 +97,14 @@ class RecoveryTest {
   @DisplayName("of a process that died")
   class Killed {
     @Test
-    @DisplayName("all that had returned is there, and it goes on")
+    @DisplayName("FS-1 all that had returned is there, and it goes on")
     void all() throws IOException {
       assertThat(found(small(tenThenKilled()))).isEqualTo(threes(0, 10));
     }
 
     @ParameterizedTest
     @ValueSource(ints = {1, 39, 40, 41, 100, 139})
-    @DisplayName("a batch that was half written is cut")
+    @DisplayName("FS-2 a batch that was half written is cut")
     void torn(int written) throws IOException {
       Path copy = tenThenKilled();
       truncate(segment(copy, 18), FIRST + 3 * FRAME + written);
@@ -104,7 +113,7 @@ class RecoveryTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 5, 12, 17, 21, 25, 33, 41, 138})
-    @DisplayName("a batch that is not as it was written is cut, wherever it differs")
+    @DisplayName("FS-2 a batch that is not as it was written is cut, wherever it differs")
     void scribbled(int at) throws IOException {
       Path copy = tenThenKilled();
       scribble(segment(copy, 18), FIRST + 3 * FRAME + at, 0x5a);
@@ -112,7 +121,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("what was being written after the last batch is cut, however it looks")
+    @DisplayName("FS-2 what was being written after the last batch is cut, however it looks")
     void garbage() throws IOException {
       Path copy = tenThenKilled();
       scribble(
@@ -121,7 +130,20 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("as the first batch of a segment was written")
+    @DisplayName("FS-2 what was cut does not come back behind what is appended next")
+    void cut() throws IOException {
+      Path copy = tenThenKilled();
+      scribble(segment(copy, 18), FIRST + FRAME + 60, 0x5a);
+      SegmentStore store = open(small(copy));
+      assertThat(got(store.offsets(ORDERS)).highWatermark()).isEqualTo(21);
+      append(store, 1);
+      Path again = killed(copy);
+      close(store);
+      assertThat(found(small(again))).isEqualTo(threes(0, 8));
+    }
+
+    @Test
+    @DisplayName("FS-2 as the first batch of a segment was written")
     void firstOfSegment() throws IOException {
       Path copy = tenThenKilled();
       truncate(segment(copy, 18), FIRST + 50);
@@ -130,7 +152,7 @@ class RecoveryTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 7, 31})
-    @DisplayName("as a segment was made")
+    @DisplayName("FS-2 as a segment was made")
     void madeSegment(int written) throws IOException {
       Path copy = tenThenKilled();
       truncate(segment(copy, 18), written);
@@ -138,7 +160,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("as a segment was made, before the one before it was sealed")
+    @DisplayName("FS-2 as a segment was made, before the one before it was sealed")
     void unsealed() throws IOException {
       Path copy = tenThenKilled();
       truncate(segment(copy, 18), FIRST);
@@ -148,7 +170,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("as a segment was made, and the end of the one before it was lost")
+    @DisplayName("FS-2 as a segment was made, and the end of the one before it was lost")
     void lostEnd() throws IOException {
       Path copy = tenThenKilled();
       truncate(segment(copy, 18), FIRST);
@@ -169,7 +191,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("what was lost below the start does not come back under other records")
+    @DisplayName("FS-7 what was lost below the start does not come back under other records")
     void belowStart() throws IOException {
       SegmentStore store = open(small(directory));
       append(store, 10);
@@ -208,7 +230,7 @@ class RecoveryTest {
 
     @ParameterizedTest
     @ValueSource(ints = {3, 9, 14, 20, 30, 41, 49, 58, 77})
-    @DisplayName("one that is damaged is made anew")
+    @DisplayName("FS-10 one that is damaged is made anew")
     void damaged(int at) throws IOException {
       Path closed = closed();
       scribble(index(closed, 0), at, 0x5a);
@@ -218,7 +240,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("one that is missing or empty is made anew")
+    @DisplayName("FS-10 one that is missing or empty is made anew")
     void missing() throws IOException {
       Path closed = closed();
       Files.delete(index(closed, 0));
@@ -228,7 +250,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("every offset is found, whatever the index says of its batch's neighbours")
+    @DisplayName("FS-10 every offset is found, whatever the index says of its batch's neighbours")
     void everyOffset() throws IOException {
       Path closed = closed();
       for (boolean withIndex : new boolean[] {true, false}) {
@@ -256,7 +278,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("damage in a sealed segment: file, position, value, expectation")
+    @DisplayName("FS-2 damage in a sealed segment: file, position, value, expectation")
     void sealed() throws IOException {
       Path copy = tenThenKilled();
       Files.delete(index(copy, 0));
@@ -265,12 +287,12 @@ class RecoveryTest {
           copy,
           segment(copy, 0) + " at " + (FIRST + 2 * FRAME),
           "records 0 (expected: >= 1)",
-          "a batch that begins with 6");
+          "the batch 6 is missing");
       assertThat(found(small(copy).cutAtFault(true))).isEqualTo(threes(0, 2));
     }
 
     @Test
-    @DisplayName("a segment that is missing")
+    @DisplayName("FS-2 a segment that is missing")
     void gap() throws IOException {
       SegmentStore store = open(small(directory));
       append(store, 16);
@@ -282,7 +304,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("a segment that is none, of another version, or under another's name")
+    @DisplayName("FS-2 a segment that is none, of another version, or under another's name")
     void header() throws IOException {
       Path copy = tenThenKilled();
       scribble(segment(copy, 18), 0, 'x');
@@ -296,7 +318,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("files that are not the store's")
+    @DisplayName("FS-2 files that are not the store's")
     void foreign() throws IOException {
       Files.createDirectories(directory);
       Files.writeString(directory.resolve("letters.txt"), "dear");
@@ -324,7 +346,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("another version of the directory, and a damaged start")
+    @DisplayName("FS-2 another version of the directory, and a damaged start")
     void versions() throws IOException {
       SegmentStore store = open(small(directory));
       append(store, 10);
@@ -339,7 +361,28 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("a directory that is open already, and not once it was closed")
+    @DisplayName("FS-3 a directory that another process has open")
+    void lockedByAnother() throws Exception {
+      Process other =
+          new ProcessBuilder(
+                  Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                  "-cp",
+                  System.getProperty("java.class.path"),
+                  Opens.class.getName(),
+                  directory.toString())
+              .redirectErrorStream(true)
+              .start();
+      try (var says = other.inputReader()) {
+        assertThat(says.lines().anyMatch("open"::equals)).isTrue();
+        refused(directory, directory.resolve("lock") + ": locked");
+      } finally {
+        other.destroyForcibly().waitFor();
+      }
+      assertThat(found(small(directory))).isEqualTo(threes(0, 4));
+    }
+
+    @Test
+    @DisplayName("FS-3 a directory that is open already, and not once it was closed")
     void locked() {
       SegmentStore store = open(small(directory));
       refused(directory, directory.resolve("lock") + ": locked");
@@ -377,7 +420,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("are as they were, from the indexes")
+    @DisplayName("FS-9 are as they were, from the indexes")
     void fromIndexes() {
       SegmentStore store = open(small(directory));
       write(store);
@@ -388,7 +431,7 @@ class RecoveryTest {
     }
 
     @Test
-    @DisplayName("are as they were, from the batches")
+    @DisplayName("FS-9 are as they were, from the batches")
     void fromBatches() throws IOException {
       SegmentStore store = open(small(directory));
       write(store);

@@ -36,6 +36,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.scheduler.Schedulers;
 import reactor.test.scheduler.VirtualTimeScheduler;
@@ -130,6 +131,26 @@ class SegmentReadsTest {
     }
 
     @Test
+    @DisplayName("FS-5 a cancel while the disk is waited for is no interrupt, and no error")
+    void noInterrupt() {
+      append(store, 4);
+      disk.loads.drainPermits();
+      List<Throwable> errors = new ArrayList<>();
+      Disposable reading =
+          store
+              .read(ORDERS, from(0, 1000), Deadline.after(BOUND))
+              .doOnError(errors::add)
+              .subscribe(batch -> {}, e -> {});
+      Left.until(() -> disk.loads.hasQueuedThreads());
+      int before = disk.loaded.get();
+      reading.dispose();
+      disk.loads.release(1000);
+      Left.until(() -> disk.loaded.get() > before);
+      assertThat(read(store, 0)).hasSize(4);
+      assertThat(errors).isEmpty();
+    }
+
+    @Test
     @DisplayName("FE-22 a cancel ends it before the next run")
     void cancel() {
       for (int i = 0; i < 5; i++) {
@@ -172,7 +193,7 @@ class SegmentReadsTest {
   class Find {
     @ParameterizedTest
     @ValueSource(ints = {1, 150, 300, 100_000})
-    @DisplayName("each offset is found in its batch, each time in the first that has it")
+    @DisplayName("FS-10 each offset is found in its batch, each time in the first that has it")
     void each(int indexEvery) {
       Stores.close(store);
       Random random = new Random(indexEvery);
@@ -245,7 +266,7 @@ class SegmentReadsTest {
   @DisplayName("and retention")
   class Retention {
     @Test
-    @DisplayName("whole segments are deleted, the last one never; it holds when opened anew")
+    @DisplayName("FS-7 whole segments are deleted, the last one never; it holds when opened anew")
     void segments() throws IOException {
       append(store, 14);
       store.deleteBefore(ORDERS, 20).block(BOUND);
@@ -268,7 +289,7 @@ class SegmentReadsTest {
     }
 
     @Test
-    @DisplayName("batches that were read from a deleted segment stay valid")
+    @DisplayName("FS-7 batches that were read from a deleted segment stay valid")
     void underReaders() {
       append(store, 14);
       List<RecordBatch> read = read(store, 0);
@@ -348,7 +369,7 @@ class SegmentReadsTest {
   }
 
   @Test
-  @DisplayName("signals come on the store's threads, and no caller's thread reads a file")
+  @DisplayName("FS-5 signals come on the store's threads, and no caller's thread reads a file")
   void threads() {
     append(store, 14);
     List<String> on =

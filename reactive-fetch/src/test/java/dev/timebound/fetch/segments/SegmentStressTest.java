@@ -79,7 +79,7 @@ class SegmentStressTest {
   }
 
   @Test
-  @DisplayName("writers, readers and retention: what is read is in order, whole and complete")
+  @DisplayName("FS-1 FS-6 writers, readers and retention: what is read is in order, whole and complete")
   void writersAndReaders() {
     int partitions = 4;
     int writers = 3;
@@ -164,7 +164,7 @@ class SegmentStressTest {
   }
 
   @Test
-  @DisplayName("200 partitions are served with few files and mappings")
+  @DisplayName("FS-8 200 partitions are served with few files and mappings")
   void manyPartitions() throws IOException {
     int partitions = 200;
     SegmentStore store =
