@@ -140,7 +140,11 @@ final class Recovery {
           && refused(
               segment,
               SegmentHeader.BASE_AT,
-              "base offset " + segment.base + " (expected: " + next + ", where the one before ends)");
+              "base offset "
+                  + segment.base
+                  + " (expected: "
+                  + next
+                  + ", where the one before ends)");
     }
     seal();
     segments.add(segment);

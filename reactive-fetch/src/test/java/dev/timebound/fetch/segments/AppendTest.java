@@ -111,7 +111,8 @@ class AppendTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 39, 40, 60, 139})
-    @DisplayName("FS-4 for a full disk leave the log as it was, readable, and open once there is room")
+    @DisplayName(
+        "FS-4 for a full disk leave the log as it was, readable, and open once there is room")
     void full(int room) throws IOException {
       append(store, 4);
       disk.room = room;

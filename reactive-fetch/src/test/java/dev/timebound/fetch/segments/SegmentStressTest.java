@@ -79,7 +79,8 @@ class SegmentStressTest {
   }
 
   @Test
-  @DisplayName("FS-1 FS-6 writers, readers and retention: what is read is in order, whole and complete")
+  @DisplayName(
+      "FS-1 FS-6 writers, readers and retention: what is read is in order, whole and complete")
   void writersAndReaders() {
     int partitions = 4;
     int writers = 3;
