@@ -16,6 +16,12 @@ public interface Scenario {
    */
   Outcome run(boolean quick, PrintStream out) throws Exception;
 
+  /** Tells what is aimed at beside the promise, and what came of it. */
+  static void tellGoals(List<Part> goals, PrintStream out) {
+    out.println("Goals, which break no promise:");
+    goals.forEach(goal -> out.println((goal.held() ? "  reached   " : "  missed    ") + goal));
+  }
+
   /**
    * How it ended.
    *
@@ -51,6 +57,29 @@ public interface Scenario {
    * @param expected what was promised of it
    */
   record Part(String what, String found, String expected, boolean held) {
+    /** There is to be none of it. */
+    public static Part none(String what, long count) {
+      return new Part(what, Long.toString(count), "0", count == 0);
+    }
+
+    /** There is to be some of it. */
+    public static Part some(String what, long count) {
+      return new Part(what, Long.toString(count), "at least 1", count >= 1);
+    }
+
+    /**
+     * It is to come to pass, and in time.
+     *
+     * @param millis negative where it never did
+     */
+    public static Part within(String what, long millis, long bound) {
+      return new Part(
+          what,
+          millis < 0 ? "never" : millis + " ms",
+          "at most " + bound + " ms",
+          millis >= 0 && millis <= bound);
+    }
+
     @Override
     public String toString() {
       return what + ": " + found + " (expected: " + expected + ")";

@@ -34,15 +34,15 @@ final class Promise {
   static List<Part> of(StallReport timebound) {
     LoadFigures figures = timebound.figures();
     return List.of(
-        none("reads failed", figures.errors()),
-        none("rows lost", figures.lost()),
-        none("rows doubled", figures.doubled()),
-        none("rows wrong", figures.wrong()),
-        some("reads", figures.requests()),
-        some("channels quarantined", timebound.quarantined()),
-        some("channels restored", timebound.restored()),
-        within("slowest read", figures.slowestMillis()),
-        within("longest silence of a scan", figures.silenceMillis()));
+        Part.none("reads failed", figures.errors()),
+        Part.none("rows lost", figures.lost()),
+        Part.none("rows doubled", figures.doubled()),
+        Part.none("rows wrong", figures.wrong()),
+        Part.some("reads", figures.requests()),
+        Part.some("channels quarantined", timebound.quarantined()),
+        Part.some("channels restored", timebound.restored()),
+        Part.within("slowest read", figures.slowestMillis(), LONGEST_MILLIS),
+        Part.within("longest silence of a scan", figures.silenceMillis(), LONGEST_MILLIS));
   }
 
   /** As in {@code slowest read 2.1 s instead of 10.0 s, longest silence of a scan 1.9 s …}. */
@@ -61,18 +61,5 @@ final class Promise {
 
   private static String seconds(long millis) {
     return String.format(Locale.ROOT, "%.1f s", millis / 1e3);
-  }
-
-  private static Part none(String what, long count) {
-    return new Part(what, Long.toString(count), "0", count == 0);
-  }
-
-  private static Part some(String what, long count) {
-    return new Part(what, Long.toString(count), "at least 1", count >= 1);
-  }
-
-  private static Part within(String what, long millis) {
-    return new Part(
-        what, millis + " ms", "at most " + LONGEST_MILLIS + " ms", millis <= LONGEST_MILLIS);
   }
 }

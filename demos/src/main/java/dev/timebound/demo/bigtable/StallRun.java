@@ -1,5 +1,6 @@
 package dev.timebound.demo.bigtable;
 
+import dev.timebound.demo.Pace;
 import java.io.PrintStream;
 import java.time.Duration;
 import java.util.Locale;
@@ -54,7 +55,7 @@ public final class StallRun {
         if (second == thaw) {
           thaw();
         }
-        sleepUntil(start + TimeUnit.SECONDS.toNanos(second + 1L));
+        Pace.until(start + TimeUnit.SECONDS.toNanos(second + 1L));
         client.news().forEach(line -> out.println("    " + line));
         out.println(progress(second + 1));
       }
@@ -130,12 +131,5 @@ public final class StallRun {
       return "normal";
     }
     return second <= phases.warmUp() + phases.normal() + phases.stalled() ? "STALLED" : "after";
-  }
-
-  private static void sleepUntil(long due) throws InterruptedException {
-    long left = due - System.nanoTime();
-    if (left > 0) {
-      TimeUnit.NANOSECONDS.sleep(left);
-    }
   }
 }

@@ -107,10 +107,7 @@ public final class CasScenario implements Scenario {
     if (!failed.isEmpty()) {
       out.println("Timebound's first failed read of a mirrored blob: " + failed);
     }
-    out.println("Goals, which break no promise:");
-    for (Part goal : Promise.goals(timebound, phases)) {
-      out.println((goal.held() ? "  reached   " : "  missed    ") + goal);
-    }
+    Scenario.tellGoals(Promise.goals(timebound, phases), out);
     return Outcome.of(
         Promise.result(timebound),
         Promise.of(timebound, phases),

@@ -1,5 +1,6 @@
 package dev.timebound.demo.cas;
 
+import dev.timebound.demo.Pace;
 import java.io.PrintStream;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
@@ -44,7 +45,7 @@ final class OutageRun {
       long start = System.nanoTime();
       for (int second = 0; second < phases.total(); second++) {
         happens(second);
-        sleepUntil(start + TimeUnit.SECONDS.toNanos(second + 1L));
+        Pace.until(start + TimeUnit.SECONDS.toNanos(second + 1L));
         out.println(progress(second));
       }
       Figures figures = load.finish();
@@ -120,12 +121,5 @@ final class OutageRun {
         now.pending(),
         now.oldestMillis(),
         client.state());
-  }
-
-  private static void sleepUntil(long due) throws InterruptedException {
-    long left = due - System.nanoTime();
-    if (left > 0) {
-      TimeUnit.NANOSECONDS.sleep(left);
-    }
   }
 }

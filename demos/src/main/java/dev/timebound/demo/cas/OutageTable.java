@@ -1,31 +1,17 @@
 package dev.timebound.demo.cas;
 
-import dev.timebound.demo.TextTable;
-import java.util.List;
-import java.util.Locale;
+import dev.timebound.demo.Figure;
+import dev.timebound.demo.SideBySide;
 import java.util.Map;
 import java.util.TreeSet;
-import java.util.function.Function;
 
 /** The reports side by side, one column each. */
 final class OutageTable {
-  private final Map<Variant, Report> reports;
-  private final TextTable table;
-
-  private OutageTable(Map<Variant, Report> reports) {
-    this.reports = reports;
-    String[] heading = new String[reports.size() + 1];
-    heading[0] = "";
-    int i = 1;
-    for (Variant variant : reports.keySet()) {
-      heading[i++] = variant.title();
-    }
-    this.table = new TextTable(heading);
-  }
+  private OutageTable() {}
 
   /** The map's order is the columns' order. */
   static String of(Map<Variant, Report> reports) {
-    OutageTable it = new OutageTable(reports);
+    SideBySide<Report> it = SideBySide.of(reports, Variant::title);
     it.count("calls", r -> r.figures().calls());
     it.count("not answered 5 s after their deadline", r -> r.figures().unanswered());
     TreeSet<String> statuses = new TreeSet<>();
@@ -35,9 +21,9 @@ final class OutageTable {
     for (String status : statuses) {
       it.count("  " + status, r -> r.figures().errors().getOrDefault(status, 0L));
     }
-    it.line("half of the calls within (p50)", r -> millis(r.figures().p50Millis()));
-    it.line("99 of 100 within (p99)", r -> millis(r.figures().p99Millis()));
-    it.line("slowest call", r -> millis(r.figures().slowestMillis()));
+    it.line("half of the calls within (p50)", r -> Figure.millis(r.figures().p50Millis()));
+    it.line("99 of 100 within (p99)", r -> Figure.millis(r.figures().p99Millis()));
+    it.line("slowest call", r -> Figure.millis(r.figures().slowestMillis()));
     it.count("reads of mirrored blobs", r -> r.figures().mirroredReads());
     it.count("  of these failed", r -> r.figures().failedMirroredReads());
     it.count("keys answered UNKNOWN", r -> r.figures().unknownKeys());
@@ -47,31 +33,10 @@ final class OutageTable {
     it.count("  and later on", r -> (long) r.frozenLate());
     it.line(
         "first byte later by, once the shard is known",
-        r -> r.addedFirstByteMillis() < 0 ? "-" : millis(r.addedFirstByteMillis()));
-    it.line("killed shard serves its own keys after", r -> seconds(r.backAfterKillMillis()));
-    it.line("frozen shard serves its own keys after", r -> seconds(r.backAfterFreezeMillis()));
-    return it.table.toString();
-  }
-
-  private void count(String what, Function<Report, Long> figure) {
-    line(what, r -> String.format(Locale.ROOT, "%,d", figure.apply(r)));
-  }
-
-  private void line(String what, Function<Report, String> cell) {
-    List<String> cells = reports.values().stream().map(cell).toList();
-    String[] row = new String[cells.size() + 1];
-    row[0] = what;
-    for (int i = 0; i < cells.size(); i++) {
-      row[i + 1] = cells.get(i);
-    }
-    table.row(row);
-  }
-
-  private static String millis(double millis) {
-    return String.format(Locale.ROOT, millis < 100 ? "%,.1f ms" : "%,.0f ms", millis);
-  }
-
-  private static String seconds(long millis) {
-    return millis < 0 ? "never" : String.format(Locale.ROOT, "%.3f s", millis / 1e3);
+        r -> r.addedFirstByteMillis() < 0 ? "-" : Figure.millis(r.addedFirstByteMillis()));
+    it.line("killed shard serves its own keys after", r -> Figure.seconds(r.backAfterKillMillis()));
+    it.line(
+        "frozen shard serves its own keys after", r -> Figure.seconds(r.backAfterFreezeMillis()));
+    return it.toString();
   }
 }

@@ -21,29 +21,25 @@ final class Promise {
   static List<Part> of(Report report, Phases phases) {
     Figures figures = report.figures();
     return List.of(
-        new Part("calls", Long.toString(figures.calls()), "at least 1", figures.calls() > 0),
-        none("calls not answered 5 s after their deadline", figures.unanswered()),
-        none("wrong bytes or answers", figures.wrong()),
-        none("blobs said to be missing that are there", figures.falseMissing()),
-        new Part(
-            "reads of mirrored blobs",
-            Long.toString(figures.mirroredReads()),
-            "at least 1",
-            figures.mirroredReads() > 0),
-        none("reads of mirrored blobs that failed", figures.failedMirroredReads()),
+        Part.some("calls", figures.calls()),
+        Part.none("calls not answered 5 s after their deadline", figures.unanswered()),
+        Part.none("wrong bytes or answers", figures.wrong()),
+        Part.none("blobs said to be missing that are there", figures.falseMissing()),
+        Part.some("reads of mirrored blobs", figures.mirroredReads()),
+        Part.none("reads of mirrored blobs that failed", figures.failedMirroredReads()),
         new Part(
             "reads that waited for the frozen shard once it was known",
             Integer.toString(report.frozenLate()),
             "at most " + trials(phases) + ", one trial a cooldown",
             report.frozenLate() <= trials(phases)),
-        within(
+        Part.within(
             "killed shard serves its own keys after",
             report.backAfterKillMillis(),
-            phases.cooldown().plus(BACK_LATER)),
-        within(
+            phases.cooldown().plus(BACK_LATER).toMillis()),
+        Part.within(
             "frozen shard serves its own keys after",
             report.backAfterFreezeMillis(),
-            phases.cooldown().plus(BACK_LATER)));
+            phases.cooldown().plus(BACK_LATER).toMillis()));
   }
 
   /** How many trials a shard may be given while it is frozen. */
@@ -60,10 +56,10 @@ final class Promise {
             added < 0 ? "not measured" : String.format(Locale.ROOT, "%.1f ms", added),
             "at most " + (int) GOAL_ADDED_MILLIS + " ms",
             added >= 0 && added <= GOAL_ADDED_MILLIS),
-        within(
+        Part.within(
             "both shards serve their own keys after",
             report.backMillis(),
-            phases.cooldown().plus(GOAL_BACK_LATER)));
+            phases.cooldown().plus(GOAL_BACK_LATER).toMillis()));
   }
 
   static ResultLine result(Report report) {
@@ -87,17 +83,5 @@ final class Promise {
         stock.figures().unanswered(),
         timebound.figures().failedMirroredReads(),
         stock.figures().failedMirroredReads());
-  }
-
-  private static Part none(String what, long count) {
-    return new Part(what, Long.toString(count), "0", count == 0);
-  }
-
-  private static Part within(String what, long millis, Duration bound) {
-    return new Part(
-        what,
-        millis < 0 ? "never" : millis + " ms",
-        "at most " + bound.toMillis() + " ms",
-        millis >= 0 && millis <= bound.toMillis());
   }
 }

@@ -1,5 +1,6 @@
 package dev.timebound.demo.pg;
 
+import dev.timebound.demo.Pace;
 import java.io.PrintStream;
 import java.time.Duration;
 import java.util.Locale;
@@ -42,7 +43,7 @@ final class OutageRun {
       long start = System.nanoTime();
       for (int second = 0; second < phases.total(); second++) {
         happens(second);
-        sleepUntil(start + TimeUnit.SECONDS.toNanos(second + 1L));
+        Pace.until(start + TimeUnit.SECONDS.toNanos(second + 1L));
         out.println(progress(second));
       }
       Figures figures = load.finish(PATIENCE);
@@ -126,12 +127,5 @@ final class OutageRun {
         now.oldestMillis(),
         client.writer().state(),
         client.readers());
-  }
-
-  private static void sleepUntil(long due) throws InterruptedException {
-    long left = due - System.nanoTime();
-    if (left > 0) {
-      TimeUnit.NANOSECONDS.sleep(left);
-    }
   }
 }

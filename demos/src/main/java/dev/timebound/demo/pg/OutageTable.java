@@ -1,36 +1,22 @@
 package dev.timebound.demo.pg;
 
-import dev.timebound.demo.TextTable;
-import java.util.List;
-import java.util.Locale;
+import dev.timebound.demo.Figure;
+import dev.timebound.demo.SideBySide;
 import java.util.Map;
 import java.util.TreeSet;
-import java.util.function.Function;
 
 /** The reports side by side, one column each. */
 final class OutageTable {
-  private final Map<Variant, Report> reports;
-  private final TextTable table;
-
-  private OutageTable(Map<Variant, Report> reports) {
-    this.reports = reports;
-    String[] heading = new String[reports.size() + 1];
-    heading[0] = "";
-    int i = 1;
-    for (Variant variant : reports.keySet()) {
-      heading[i++] = variant.title();
-    }
-    this.table = new TextTable(heading);
-  }
+  private OutageTable() {}
 
   /** The map's order is the columns' order. */
   static String of(Map<Variant, Report> reports) {
-    OutageTable it = new OutageTable(reports);
+    SideBySide<Report> it = SideBySide.of(reports, Variant::title);
     it.count("reads", r -> r.figures().reads());
     it.count("errors", r -> r.figures().errors());
-    it.line("half of the reads within (p50)", r -> millis(r.figures().p50Millis()));
-    it.line("99 of 100 within (p99)", r -> millis(r.figures().p99Millis()));
-    it.line("slowest read", r -> millis(r.figures().slowestMillis()));
+    it.line("half of the reads within (p50)", r -> Figure.millis(r.figures().p50Millis()));
+    it.line("99 of 100 within (p99)", r -> Figure.millis(r.figures().p99Millis()));
+    it.line("slowest read", r -> Figure.millis(r.figures().slowestMillis()));
     it.count("reads over 3 s", r -> r.figures().overThreeSeconds());
     it.count("answers older than 2 s", r -> r.figures().stale());
     it.count("served by the reader", r -> r.figures().byReader());
@@ -42,44 +28,19 @@ final class OutageTable {
           "  for " + reason,
           r -> {
             Long count = r.writerReasons().get(reason);
-            return count == null ? "" : number(count);
+            return count == null ? "" : Figure.number(count);
           });
     }
     it.count("reads left by their caller", r -> r.figures().left());
     it.count("writes", r -> r.figures().writes());
     it.count("writes that failed", r -> r.figures().writeErrors());
-    it.line("slowest write", r -> millis(r.figures().slowestWriteMillis()));
-    it.line("longest wait for the writer's pool", r -> millis(r.writerWaitMillis()));
+    it.line("slowest write", r -> Figure.millis(r.figures().slowestWriteMillis()));
+    it.line("longest wait for the writer's pool", r -> Figure.millis(r.writerWaitMillis()));
     it.count("sessions left idle in transaction", r -> r.leftovers().idleInTransaction());
     it.count("statements left running", r -> r.leftovers().running());
-    it.line("back on the reader after the thaw", r -> seconds(r.backMillis()));
-    it.line("back on the reader after the restart", r -> seconds(r.backAfterRestartMillis()));
-    return it.table.toString();
-  }
-
-  private void count(String what, Function<Report, Long> figure) {
-    line(what, r -> number(figure.apply(r)));
-  }
-
-  private void line(String what, Function<Report, String> cell) {
-    List<String> cells = reports.values().stream().map(cell).toList();
-    String[] row = new String[cells.size() + 1];
-    row[0] = what;
-    for (int i = 0; i < cells.size(); i++) {
-      row[i + 1] = cells.get(i);
-    }
-    table.row(row);
-  }
-
-  private static String number(long count) {
-    return String.format(Locale.ROOT, "%,d", count);
-  }
-
-  private static String millis(double millis) {
-    return String.format(Locale.ROOT, millis < 100 ? "%,.1f ms" : "%,.0f ms", millis);
-  }
-
-  private static String seconds(long millis) {
-    return millis < 0 ? "never" : String.format(Locale.ROOT, "%.3f s", millis / 1e3);
+    it.line("back on the reader after the thaw", r -> Figure.seconds(r.backMillis()));
+    it.line(
+        "back on the reader after the restart", r -> Figure.seconds(r.backAfterRestartMillis()));
+    return it.toString();
   }
 }

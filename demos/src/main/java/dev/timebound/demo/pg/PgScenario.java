@@ -83,10 +83,7 @@ public final class PgScenario implements Scenario {
     }
     told(timebound.figures().firstError(), "Timebound's", out);
     told(stock.figures().firstError(), "r2dbc-pool's", out);
-    out.println("Goals, which break no promise:");
-    for (Part goal : Promise.goals(timebound)) {
-      out.println((goal.held() ? "  reached   " : "  missed    ") + goal);
-    }
+    Scenario.tellGoals(Promise.goals(timebound), out);
     return Outcome.of(
         Promise.result(timebound), Promise.of(timebound), Promise.summary(timebound, stock));
   }

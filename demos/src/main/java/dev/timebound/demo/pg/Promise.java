@@ -20,22 +20,22 @@ final class Promise {
   static List<Part> of(Report report) {
     Figures figures = report.figures();
     return List.of(
-        new Part("reads", Long.toString(figures.reads()), "at least 1", figures.reads() > 0),
-        none("reads failed", figures.errors()),
-        within("slowest read", figures.slowestMillis(), LONGEST_MILLIS),
-        none("answers older than asked for", figures.stale()),
-        within("back on the reader after the thaw", report.backMillis(), LONGEST_MILLIS),
-        none("sessions left in a transaction", report.leftovers().idleInTransaction()),
-        none("statements left running", report.leftovers().running()),
-        none("writes failed", figures.writeErrors()),
-        within("slowest write", figures.slowestWriteMillis(), LONGEST_MILLIS));
+        Part.some("reads", figures.reads()),
+        Part.none("reads failed", figures.errors()),
+        Part.within("slowest read", figures.slowestMillis(), LONGEST_MILLIS),
+        Part.none("answers older than asked for", figures.stale()),
+        Part.within("back on the reader after the thaw", report.backMillis(), LONGEST_MILLIS),
+        Part.none("sessions left in a transaction", report.leftovers().idleInTransaction()),
+        Part.none("statements left running", report.leftovers().running()),
+        Part.none("writes failed", figures.writeErrors()),
+        Part.within("slowest write", figures.slowestWriteMillis(), LONGEST_MILLIS));
   }
 
   /** What is aimed at; it breaks no promise. */
   static List<Part> goals(Report report) {
     return List.of(
-        within("slowest read", report.figures().slowestMillis(), GOAL_MILLIS),
-        within("back on the reader after the thaw", report.backMillis(), GOAL_MILLIS));
+        Part.within("slowest read", report.figures().slowestMillis(), GOAL_MILLIS),
+        Part.within("back on the reader after the thaw", report.backMillis(), GOAL_MILLIS));
   }
 
   static ResultLine result(Report report) {
@@ -58,17 +58,5 @@ final class Promise {
         stock.figures().slowestMillis() / 1e3,
         timebound.figures().stale(),
         stock.figures().stale());
-  }
-
-  private static Part none(String what, long count) {
-    return new Part(what, Long.toString(count), "0", count == 0);
-  }
-
-  private static Part within(String what, long millis, long bound) {
-    return new Part(
-        what,
-        millis < 0 ? "never" : millis + " ms",
-        "at most " + bound + " ms",
-        millis >= 0 && millis <= bound);
   }
 }
