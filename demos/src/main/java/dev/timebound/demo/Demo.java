@@ -2,6 +2,7 @@ package dev.timebound.demo;
 
 import dev.timebound.demo.bigtable.BigtableScenario;
 import dev.timebound.demo.cas.CasScenario;
+import dev.timebound.demo.fetch.FetchScenario;
 import dev.timebound.demo.pg.PgScenario;
 import java.io.PrintStream;
 import java.util.ArrayList;
@@ -19,7 +20,7 @@ public final class Demo {
 
   /** All there are; their names stand in the script {@code demo} too. */
   static final List<Scenario> SCENARIOS =
-      List.of(new BigtableScenario(), new PgScenario(), new CasScenario());
+      List.of(new BigtableScenario(), new PgScenario(), new CasScenario(), new FetchScenario());
 
   private Demo() {}
 

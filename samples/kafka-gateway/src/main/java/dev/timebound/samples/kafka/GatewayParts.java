@@ -1,5 +1,6 @@
 package dev.timebound.samples.kafka;
 
+import dev.timebound.fetch.FetchClient;
 import dev.timebound.fetch.FetchRequest;
 import dev.timebound.fetch.FetchResponse;
 import dev.timebound.fetch.PartitionFetcher;
@@ -9,13 +10,12 @@ import dev.timebound.samples.kafka.group.OffsetStore;
 import dev.timebound.samples.kafka.log.TopicLog;
 import java.util.function.Function;
 import org.apache.kafka.common.protocol.ApiKeys;
-import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
 
 /**
  * What a gateway is made of.
  *
- * @param instead of the fetcher for Fetch; null for the fetcher
+ * @param fetches what answers the Fetches of a connection
  */
 record GatewayParts(
     GatewaySettings settings,
@@ -24,7 +24,7 @@ record GatewayParts(
     PartitionFetcher fetcher,
     GroupCoordinator groups,
     GroupHome home,
-    @Nullable Function<FetchRequest, Mono<FetchResponse>> instead) {
+    Function<FetchClient, Function<FetchRequest, Mono<FetchResponse>>> fetches) {
 
   /** Up to the versions at which topics get ids, and members their own instances. */
   Apis apis() {

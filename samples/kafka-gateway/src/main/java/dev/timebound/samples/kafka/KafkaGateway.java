@@ -102,11 +102,10 @@ public final class KafkaGateway {
 
   private Session session(Connection connection, FetchClient client) {
     int port = ((InetSocketAddress) connection.channel().localAddress()).getPort();
-    var instead = parts.instead();
     return new Session(
         String.valueOf(connection.channel().remoteAddress()),
         parts.settings().node(port),
-        instead == null ? client::fetch : instead);
+        parts.fetches().apply(client));
   }
 
   /** Where it listens. */

@@ -1,10 +1,10 @@
 package dev.timebound.samples.kafka;
 
+import dev.timebound.fetch.FetchClient;
 import dev.timebound.fetch.FetchRequest;
 import dev.timebound.fetch.FetchResponse;
 import dev.timebound.fetch.PartitionFetcher;
 import dev.timebound.fetch.PartitionFetcherBuilder;
-import dev.timebound.fetch.PartitionStore;
 import dev.timebound.samples.kafka.group.GroupCoordinator;
 import dev.timebound.samples.kafka.group.GroupHome;
 import dev.timebound.samples.kafka.group.MemoryOffsetStore;
@@ -29,7 +29,8 @@ public final class KafkaGatewayBuilder {
   private GroupHome home = GroupHome.ALONE;
   private OffsetStore offsets = new MemoryOffsetStore();
   private Consumer<PartitionFetcherBuilder> fetching = builder -> {};
-  private @Nullable Function<PartitionStore, Function<FetchRequest, Mono<FetchResponse>>> instead;
+  private Function<FetchClient, Function<FetchRequest, Mono<FetchResponse>>> fetchingBy =
+      client -> client::fetch;
   private String host = "127.0.0.1";
   private int port;
   private @Nullable String advertisedHost;
@@ -66,10 +67,20 @@ public final class KafkaGatewayBuilder {
     return this;
   }
 
-  /** Another way to read the store than a fetcher: to show what that one is for. */
-  KafkaGatewayBuilder fetchingBy(
-      Function<PartitionStore, Function<FetchRequest, Mono<FetchResponse>>> reads) {
-    instead = reads;
+  /**
+   * What answers the Fetches of a connection. Default: the fetcher, {@code client ->
+   * client::fetch}. For what is to be done around it, such as to measure, or to admit; and to read
+   * without it, which gives up all that it is for: what a request then waits for is bounded by
+   * nothing but its client.
+   *
+   * @param answers is asked once for each connection, with the face of the fetcher that is this
+   *     connection's own and ends with it. What it returns is asked for one answer at a time, on an
+   *     event loop, and cancelled where the client goes; an error of it is answered as one that the
+   *     client tries again after
+   */
+  public KafkaGatewayBuilder fetchingBy(
+      Function<FetchClient, Function<FetchRequest, Mono<FetchResponse>>> answers) {
+    fetchingBy = Objects.requireNonNull(answers, "fetchingBy");
     return this;
   }
 
@@ -168,14 +179,7 @@ public final class KafkaGatewayBuilder {
           PartitionFetcher fetcher = builder.build();
           GroupCoordinator groups = new GroupCoordinator(Schedulers.parallel(), groupDelay);
           GatewayParts parts =
-              new GatewayParts(
-                  settings,
-                  log,
-                  offsets,
-                  fetcher,
-                  groups,
-                  home,
-                  instead == null ? null : instead.apply(log.store()));
+              new GatewayParts(settings, log, offsets, fetcher, groups, home, fetchingBy);
           return KafkaGateway.start(parts);
         });
   }

@@ -15,15 +15,15 @@ import reactor.core.publisher.Mono;
  *
  * @param pool its connections; one more listens for appends
  */
-record PostgresParts(
+public record PostgresParts(
     ConnectionPool pool, RoutedDatabase database, PgTopicLog log, PgGroups groups) {
   /**
    * Makes the tables where they are not there.
    *
-   * @param connections at most, and one
+   * @param connections at most, {@code >= 1}, and one that listens
    * @param lease after which a gateway that is no more loses its groups
    */
-  static Mono<PostgresParts> open(
+  public static Mono<PostgresParts> open(
       PostgresqlConnectionFactory driver, int connections, Duration lease) {
     ConnectionPool pool =
         new ConnectionPool(
@@ -51,12 +51,13 @@ record PostgresParts(
             error -> database.closeLater().then(pool.disposeLater()).then(Mono.error(error)));
   }
 
-  KafkaGatewayBuilder gateway() {
+  /** A gateway over this log, its groups and their offsets here too. */
+  public KafkaGatewayBuilder gateway() {
     return KafkaGateway.builder(log).home(groups).offsets(groups);
   }
 
   /** To be called once the gateway has stopped. */
-  Mono<Void> close() {
+  public Mono<Void> close() {
     return Mono.whenDelayError(groups.close(), log.close())
         .onErrorComplete()
         .then(database.closeLater())

@@ -105,7 +105,7 @@ class StalledPartitionTest {
   @Test
   @DisplayName("with nothing shared, nobody gets anything: what this is for")
   void nothingShared() throws Exception {
-    start(KafkaGateway.builder(log).fetchingBy(NothingShared::over));
+    start(KafkaGateway.builder(log).fetchingBy(client -> NothingShared.over(log.store())));
     log.stallReads(TOPIC, 0);
     try (KafkaConsumer<String, String> consumer = consumer()) {
       consumer.assign(Clients.partitions(TOPIC, 3));

@@ -13,14 +13,16 @@ import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
 /**
- * Reads a request's partitions in its order, each as long as it takes: the way without a fetcher.
+ * The way without a fetcher: a request's partitions are read in its order, each for as long as it
+ * takes, and the answer goes when the last one was read. What a fetcher is measured against; no way
+ * to serve clients: a partition that never answers holds all of its request's, and nothing is
+ * waited for where all of them are at their end.
  */
-final class NothingShared {
-  private static final int MOST = 1024 * 1024;
-
+public final class NothingShared {
   private NothingShared() {}
 
-  static Function<FetchRequest, Mono<FetchResponse>> over(PartitionStore store) {
+  /** For {@link KafkaGatewayBuilder#fetchingBy}. */
+  public static Function<FetchRequest, Mono<FetchResponse>> over(PartitionStore store) {
     return request ->
         Flux.fromIterable(request.partitions())
             .concatMap(partition -> read(store, request, partition))
@@ -30,15 +32,13 @@ final class NothingShared {
 
   private static Mono<PartitionData> read(
       PartitionStore store, FetchRequest request, FetchRequest.Partition wanted) {
+    ReadSpec spec = new ReadSpec(wanted.offset(), wanted.maxBytes(), true, request.isolation());
     return store
         .offsets(wanted.partition())
         .flatMap(
             offsets ->
                 store
-                    .read(
-                        wanted.partition(),
-                        new ReadSpec(wanted.offset(), MOST, true, request.isolation()),
-                        Deadline.none())
+                    .read(wanted.partition(), spec, Deadline.none())
                     .collectList()
                     .map(
                         batches ->
