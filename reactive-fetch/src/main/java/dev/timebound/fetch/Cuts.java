@@ -61,8 +61,16 @@ final class Cuts {
   }
 
   private long cutAt(PartitionTurn turn) {
-    boolean withoutGrace = turn.graceSpent || turn.task.heldBack() && !turn.hasBrought();
-    return turn.wasCut() ? Long.MAX_VALUE : poll.cutAt(turn.task.share().start(), withoutGrace);
+    boolean heldBack = turn.task.heldBack() && !turn.hasBrought();
+    if (turn.wasCut() || heldBack && othersRun()) {
+      return Long.MAX_VALUE;
+    }
+    return poll.cutAt(turn.task.share().start(), turn.graceSpent || heldBack);
+  }
+
+  /** While they do, the answer does not go: what is held back takes nothing from it till then. */
+  private boolean othersRun() {
+    return states.stream().anyMatch(state -> state.turn != null && !state.turn.task.heldBack());
   }
 
   /** Once. */

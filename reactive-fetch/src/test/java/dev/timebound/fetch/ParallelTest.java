@@ -267,6 +267,21 @@ class ParallelTest {
     }
 
     @Test
+    @DisplayName("FE-20 it has until the others are done, which costs them nothing")
+    void untilOthersAreDone() {
+      bench.store.on(0).stalls();
+      bench.store.on(1).takes(5);
+      stall();
+      bench.store.on(0).takes(11);
+      bench.store.on(2).takes(12);
+      double begin = bench.store.now();
+      Bench.Answer<FetchResponse> answer = bench.fetch(request(500, 0, 1, 2));
+      assertThat(answer.at - begin).isEqualTo(12);
+      assertThat(bench.data(answer, 0).batches()).hasSize(10);
+      assertThat(bench.isPenalised(0)).isFalse();
+    }
+
+    @Test
     @DisplayName("FE-20 a cut without a grace is no further stall: the penalty ends in its time")
     void penaltyEnds() {
       bench.store.on(0).stalls();
