@@ -30,7 +30,10 @@ public final class Bench {
           new CasRead(),
           new CasSmall(),
           new CasLookup(),
-          new CasFailover());
+          new CasFailover(),
+          new FetchThroughput(),
+          new FetchStall(),
+          new FetchShare());
 
   private Bench() {}
 

@@ -24,7 +24,7 @@ final class JmhContest {
   private static final String CPU = "cpu";
 
   /** Allocated an operation, by JMH's gc profiler. */
-  private static final String BYTES = "bytes";
+  static final String BYTES = "bytes";
 
   private JmhContest() {}
 

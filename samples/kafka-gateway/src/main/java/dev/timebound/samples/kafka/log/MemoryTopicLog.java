@@ -5,6 +5,7 @@ import dev.timebound.fetch.PartitionStore;
 import dev.timebound.fetch.TopicPartition;
 import dev.timebound.samples.kafka.log.ProducerState.Decision;
 import dev.timebound.samples.kafka.log.ProducerState.Verdict;
+import java.nio.ByteBuffer;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
@@ -14,11 +15,12 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
 
-/** Topics in memory: they end with the process. */
+/** Topics in memory, outside the heap ({@link DirectMemory}): they end with the process. */
 public final class MemoryTopicLog implements TopicLog {
   private final MemoryStore store = new MemoryStore();
   private final Map<String, Integer> topics = new ConcurrentHashMap<>();
   private final Map<TopicPartition, Producers> producers = new ConcurrentHashMap<>();
+  private final Map<TopicPartition, DirectMemory> memory = new ConcurrentHashMap<>();
   private final AtomicLong producerIds = new AtomicLong();
 
   @Override
@@ -63,8 +65,17 @@ public final class MemoryTopicLog implements TopicLog {
           return batch.isIdempotent()
               ? producers.computeIfAbsent(partition, Producers::new).append(batch)
               : Appended.written(
-                  store.append(partition, batch::at, batch.recordCount(), batch.maxTimestamp()));
+                  store.append(
+                      partition,
+                      base -> keep(partition, batch.at(base)),
+                      batch.recordCount(),
+                      batch.maxTimestamp()));
         });
+  }
+
+  /** Under the lock of the partition's log. */
+  private ByteBuffer keep(TopicPartition partition, ByteBuffer bytes) {
+    return memory.computeIfAbsent(partition, p -> new DirectMemory()).keep(bytes);
   }
 
   @Override
@@ -103,7 +114,7 @@ public final class MemoryTopicLog implements TopicLog {
               partition,
               base -> {
                 states.put(batch.producerId(), ProducerState.after(state, batch, base));
-                return batch.at(base);
+                return keep(partition, batch.at(base));
               },
               batch.recordCount(),
               batch.maxTimestamp()));
