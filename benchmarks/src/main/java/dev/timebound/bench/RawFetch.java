@@ -22,6 +22,7 @@ final class RawFetch implements AutoCloseable {
   private static final short FETCH = 1;
   private static final short VERSION = 11;
   private static final int MAX_WAIT_MS = 500;
+  private static final int MOST_IN_VAIN = 10;
   private static final int MAX_BYTES = 50 << 20;
   private static final int PARTITION_BYTES = 1 << 20;
 
@@ -62,7 +63,8 @@ final class RawFetch implements AutoCloseable {
   record Totals(long requests, long batches, long bytes) {}
 
   /**
-   * Reads each partition from its begin to a given end. A partition that fails ends it.
+   * Reads each partition from its begin to a given end. A partition that fails ends it, and so do
+   * too many answers in a row that bring nothing.
    *
    * @param ends of partition 0, 1, …: the offset after the last record; {@link #FOLLOWED} for one
    *     that is asked for as long as another one is read
@@ -72,9 +74,16 @@ final class RawFetch implements AutoCloseable {
     batches = 0;
     bytes = 0;
     long[] positions = new long[ends.length];
+    int inVain = 0;
     while (send(positions, ends)) {
+      long before = batches;
       receive(positions);
       requests++;
+      inVain = batches == before ? inVain + 1 : 0;
+      if (inVain == MOST_IN_VAIN) {
+        throw new IOException(
+            inVain + " answers without a batch, at " + Arrays.toString(positions));
+      }
     }
     return new Totals(requests, batches, bytes);
   }

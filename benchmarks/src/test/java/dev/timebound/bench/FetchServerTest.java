@@ -16,7 +16,9 @@ class FetchServerTest {
   private static final int RECORDS = 3_000;
 
   @ParameterizedTest
-  @EnumSource(FetchServer.class)
+  @EnumSource(
+      value = FetchServer.class,
+      names = {"KAFKA", "MEMORY"})
   @DisplayName("each server gives the raw client all that was written, and its own CPU time")
   void reads(FetchServer server) throws Exception {
     try (Fork fork =
@@ -49,6 +51,32 @@ class FetchServerTest {
       assertThat(used.cpuNanos()).isNotNegative();
       assertThat(used.wallNanos()).isPositive();
       assertThat(fork.stop().get("cpu_ns")).isPositive();
+    }
+  }
+
+  @Test
+  @DisplayName("of a stalled partition nothing comes, of the one beside it all does")
+  void stalled() throws Exception {
+    FetchServer.Served served = FetchServer.STALLED.start(2);
+    try (RawFetch client = new RawFetch(served.port(), FetchLoad.TOPIC)) {
+      FetchLoad.fill(served.port(), new int[] {1, 100});
+      assertThat(client.readOnce(2).batches()).isPositive();
+      RawFetch.Totals totals = client.readAll(RawFetch.FOLLOWED, 100);
+      assertThat(totals.bytes()).isBetween(100L * 1000, 100L * 1100);
+      assertThat(totals.requests()).isOne();
+    } finally {
+      served.end().close();
+    }
+  }
+
+  @Test
+  @DisplayName("a partition that brings nothing is an error, not an endless read")
+  void nothing() throws Exception {
+    FetchServer.Served served = FetchServer.MEMORY.start(1);
+    try (RawFetch client = new RawFetch(served.port(), FetchLoad.TOPIC)) {
+      assertThatThrownBy(() -> client.readAll(1)).hasMessageContaining("at [0]");
+    } finally {
+      served.end().close();
     }
   }
 

@@ -50,6 +50,7 @@ final class FetchRun implements Disposable {
   private final RunTimer timer;
   private final Serial serial = new Serial();
   private Disposable metadata = Disposables.disposed();
+  private Disposable held = Disposables.disposed();
   private int rounds;
 
   private boolean ended;
@@ -90,6 +91,7 @@ final class FetchRun implements Disposable {
 
   /** Reads which partitions exist, under a quarter of the time (FE-17), then goes round. */
   void start() {
+    held = clock.holdTimer();
     Set<TopicPartition> asked = new LinkedHashSet<>();
     states.forEach(state -> asked.add(state.partition()));
     metadata =
@@ -391,6 +393,7 @@ final class FetchRun implements Disposable {
   private void end(String outcome) {
     ended = true;
     timer.stop();
+    held.dispose();
     metadata.dispose();
     states.forEach(PartitionState::end);
     parts.meters().request(outcome, rounds, bytes.accepted(), clock.now());

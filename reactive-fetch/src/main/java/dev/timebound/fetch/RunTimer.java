@@ -24,16 +24,19 @@ final class RunTimer {
     at = Long.MAX_VALUE;
   }
 
-  /** Runs the step then, and no other time that was set before; Long.MAX_VALUE: never. */
+  /**
+   * Runs the step then, and maybe once before, at a time that was set earlier: a turn that ends in
+   * time, as nearly all do, costs no timer. Long.MAX_VALUE: no more than that.
+   */
   void set(long instant) {
-    if (instant == at) {
+    if (instant >= at) {
       return;
     }
     timer.dispose();
     at = instant;
     if (instant < clock.total()) {
       timer = after(instant - clock.now(), step);
-    } else if (instant != Long.MAX_VALUE) {
+    } else {
       // The deadline's own timer tells its bounds from inside: the answer goes before a bound of
       // the
       // caller for the same instant gives up on it (DL-9).

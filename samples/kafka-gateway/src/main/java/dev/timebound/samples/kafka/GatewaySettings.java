@@ -17,6 +17,7 @@ import java.time.Duration;
  * @param maxBatchBytes the largest record batch that is taken
  * @param maxFetchBytes the most that one answer holds, whatever the client asked for, but for its
  *     first batch
+ * @param sendBufferBytes that a connection has of the network's memory
  * @param requestTime of a request that names no time of its own
  * @param idleTime after which a silent connection is closed
  */
@@ -31,6 +32,7 @@ record GatewaySettings(
     int maxFrameBytes,
     int maxBatchBytes,
     int maxFetchBytes,
+    int sendBufferBytes,
     Duration requestTime,
     Duration idleTime) {
   /**

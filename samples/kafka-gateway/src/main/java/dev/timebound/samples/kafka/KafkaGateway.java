@@ -4,6 +4,7 @@ import dev.timebound.fetch.FetchClient;
 import dev.timebound.fetch.PartitionFetcher;
 import dev.timebound.samples.kafka.group.Node;
 import dev.timebound.samples.kafka.log.TopicLog;
+import io.netty.channel.ChannelOption;
 import io.netty.handler.codec.LengthFieldBasedFrameDecoder;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -62,6 +63,7 @@ public final class KafkaGateway {
         .runOn(gateway.loops)
         .host(parts.settings().host())
         .port(parts.settings().port())
+        .childOption(ChannelOption.SO_SNDBUF, parts.settings().sendBufferBytes())
         .doOnConnection(gateway::accepted)
         .handle(gateway::serve)
         .bind()

@@ -24,6 +24,7 @@ public final class KafkaGatewayBuilder {
   static final int FRAME_BYTES = 8 * 1024 * 1024;
   static final int BATCH_BYTES = 1024 * 1024 + 12;
   static final int FETCH_BYTES = 16 * 1024 * 1024;
+  static final int SEND_BYTES = 512 * 1024;
 
   private final TopicLog log;
   private GroupHome home = GroupHome.ALONE;
@@ -41,6 +42,7 @@ public final class KafkaGatewayBuilder {
   private int maxFrameBytes = FRAME_BYTES;
   private int maxBatchBytes = BATCH_BYTES;
   private int maxFetchBytes = FETCH_BYTES;
+  private int sendBufferBytes = SEND_BYTES;
   private Duration requestTime = Duration.ofSeconds(10);
   private Duration idleTime = Duration.ofMinutes(10);
   private Duration groupDelay = Duration.ofMillis(250);
@@ -148,6 +150,17 @@ public final class KafkaGatewayBuilder {
     return this;
   }
 
+  /**
+   * What a connection may have sent and not yet acknowledged (SO_SNDBUF), {@code >= 4096}: as the
+   * system takes it, which may take less. Default 512 KiB. Less is sent while it is still in the
+   * processor's cache; more is for clients far away: a second's bytes are at most this over their
+   * round trip.
+   */
+  public KafkaGatewayBuilder sendBufferBytes(int bytes) {
+    sendBufferBytes = between("sendBufferBytes", bytes, 4096, Integer.MAX_VALUE / 2);
+    return this;
+  }
+
   /** For a request that names no time of its own, {@code > 0}. Default 10 s. */
   public KafkaGatewayBuilder requestTime(Duration time) {
     requestTime = positive("requestTime", time);
@@ -196,6 +209,7 @@ public final class KafkaGatewayBuilder {
         maxFrameBytes,
         maxBatchBytes,
         maxFetchBytes,
+        sendBufferBytes,
         requestTime,
         idleTime);
   }
