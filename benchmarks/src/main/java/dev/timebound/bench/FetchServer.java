@@ -1,13 +1,20 @@
 package dev.timebound.bench;
 
 import dev.timebound.fetch.PartitionFetcherBuilder;
+import dev.timebound.fetch.segments.SegmentStore;
 import dev.timebound.samples.kafka.KafkaGateway;
 import dev.timebound.samples.kafka.log.MemoryTopicLog;
+import dev.timebound.samples.kafka.log.SegmentTopicLog;
 import dev.timebound.samples.kafka.log.TopicLog;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /** What the fetch benchmarks read from, each in a JVM of its own with its defaults. */
 enum FetchServer {
@@ -22,6 +29,7 @@ enum FetchServer {
       "gateway, memory store",
       List.of("-Xms3g", "-Xmx3g"),
       partitions -> gateway(new MemoryTopicLog(), partitions, fetching -> {})),
+  SEGMENTS("gateway, segment files", List.of("-Xms1g", "-Xmx1g"), FetchServer::segments),
   /** Partition 0 has records, and no read of it ever ends. */
   STALLED(
       "gateway, one partition stalled",
@@ -76,6 +84,31 @@ enum FetchServer {
 
   private interface Start {
     Served with(int partitions) throws Exception;
+  }
+
+  private static Served segments(int partitions) throws IOException {
+    Path directory = Files.createTempDirectory("fetch-segments");
+    SegmentTopicLog log =
+        Objects.requireNonNull(
+            SegmentTopicLog.open(SegmentStore.builder(directory)).block(PATIENCE));
+    Served gateway = gateway(log, partitions, fetching -> {});
+    return new Served(
+        gateway.port(),
+        () -> {
+          gateway.end().close();
+          log.close().block(PATIENCE);
+          delete(directory);
+        });
+  }
+
+  private static void delete(Path directory) throws IOException {
+    List<Path> all;
+    try (Stream<Path> found = Files.walk(directory)) {
+      all = found.sorted(Comparator.reverseOrder()).toList();
+    }
+    for (Path each : all) {
+      Files.delete(each);
+    }
   }
 
   private static Served gateway(

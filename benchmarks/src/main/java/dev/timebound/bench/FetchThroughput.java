@@ -21,7 +21,8 @@ import org.jspecify.annotations.Nullable;
  * before and after.
  */
 final class FetchThroughput implements Benchmark {
-  private static final List<FetchServer> SERVERS = List.of(FetchServer.KAFKA, FetchServer.MEMORY);
+  private static final List<FetchServer> SERVERS =
+      List.of(FetchServer.KAFKA, FetchServer.MEMORY, FetchServer.SEGMENTS);
   private static final int PARTITIONS = 4;
   private static final double MB = 1 << 20;
   private static final String SPEED = "mb_per_s";
@@ -67,6 +68,7 @@ final class FetchThroughput implements Benchmark {
       Contest<FetchServer> kcat = kcat(running, recordsEach, run.quick() ? 1 : 3);
       print(run, contest, kcat);
       ratios(run, contest, FetchServer.MEMORY, "");
+      ratios(run, contest, FetchServer.SEGMENTS, "-segments");
     } finally {
       for (FetchFork each : running.values()) {
         each.close();

@@ -18,7 +18,7 @@ class FetchServerTest {
   @ParameterizedTest
   @EnumSource(
       value = FetchServer.class,
-      names = {"KAFKA", "MEMORY"})
+      names = {"KAFKA", "MEMORY", "SEGMENTS"})
   @DisplayName("each server gives the raw client all that was written, and its own CPU time")
   void reads(FetchServer server) throws Exception {
     try (Fork fork =
