@@ -1,8 +1,13 @@
 package dev.timebound.cas;
 
+import java.net.URI;
+import java.net.URISyntaxException;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A ring of shards as a configuration file has it. Everything is checked when it is made; an {@link
@@ -23,7 +28,7 @@ public record CasConfig(List<Shard> shards) {
           "compressed-blobs");
 
   public CasConfig {
-    shards = List.copyOf(shards);
+    shards = copy("shards", shards);
     if (shards.isEmpty()) {
       throw new IllegalArgumentException("shards: none (expected: at least 1)");
     }
@@ -34,6 +39,19 @@ public record CasConfig(List<Shard> shards) {
             "shard name: " + shard.name() + " twice (expected: different names)");
       }
     }
+  }
+
+  private static void given(String setting, @Nullable Object value) {
+    if (value == null) {
+      throw new IllegalArgumentException(setting + ": null (expected: a value)");
+    }
+  }
+
+  private static <T> List<T> copy(String setting, @Nullable List<T> values) {
+    if (values == null || values.stream().anyMatch(Objects::isNull)) {
+      throw new IllegalArgumentException(setting + ": " + values + " (expected: no null)");
+    }
+    return List.copyOf(values);
   }
 
   /** The mapping by weights and order (CAS-10). */
@@ -61,7 +79,9 @@ public record CasConfig(List<Shard> shards) {
    */
   public record Shard(String name, int weight, List<Endpoint> endpoints, String instanceName) {
     public Shard {
-      endpoints = List.copyOf(endpoints);
+      given("shard name", name);
+      endpoints = copy("endpoints of shard " + name, endpoints);
+      given("instanceName of shard " + name, instanceName);
       if (name.isBlank()) {
         throw new IllegalArgumentException("shard name: blank (expected: a name)");
       }
@@ -114,6 +134,7 @@ public record CasConfig(List<Shard> shards) {
     private static final int MAX_PORT = 65535;
 
     public Endpoint {
+      given("host", host);
       if (host.isBlank()) {
         throw new IllegalArgumentException("host: blank (expected: a name or an address)");
       }
@@ -121,12 +142,30 @@ public record CasConfig(List<Shard> shards) {
         throw new IllegalArgumentException(
             "port of " + host + ": " + port + " (expected: 1 to " + MAX_PORT + ")");
       }
+      if (!isHost(host)) {
+        throw new IllegalArgumentException(
+            "host: "
+                + host
+                + " (expected: an address, or a name of letters, digits, hyphens and dots)");
+      }
     }
+
+    /** As gRPC sees it, which takes for a name what may stand in a URI. */
+    private static boolean isHost(String host) {
+      try {
+        String read = new URI(null, null, host, 1, null, null, null).getHost();
+        return host.equals(read) || ("[" + host + "]").equals(read);
+      } catch (URISyntaxException e) {
+        return false;
+      }
+    }
+
+    private static final Pattern PORT = Pattern.compile("[0-9]{1,10}", Pattern.DOTALL);
 
     /** Reads {@code host:port}; an IPv6 address stands in brackets: {@code [::1]:8980}. */
     public static Endpoint parse(String endpoint) {
       int colon = endpoint.lastIndexOf(':');
-      if (colon < 0) {
+      if (colon < 0 || !PORT.matcher(endpoint.substring(colon + 1)).matches()) {
         throw unreadable(endpoint);
       }
       String host = endpoint.substring(0, colon);

@@ -275,6 +275,7 @@ public final class CasRing implements AutoCloseable {
   @Override
   public void close() {
     if (closed.compareAndSet(false, true)) {
+      calls.close();
       letGo(shards.all(), group);
     }
   }

@@ -11,7 +11,6 @@ import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import io.grpc.netty.shaded.io.netty.channel.ChannelOption;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.observation.ObservationRegistry;
-import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -258,13 +257,10 @@ public final class CasRingBuilder {
    * TLS, with the certificates trusted in this PEM file.
    *
    * @throws UncheckedIOException where it cannot be read
+   * @throws IllegalArgumentException where it holds no certificates
    */
   public CasRingBuilder tls(Path trusted) {
-    try {
-      return credentials(TlsChannelCredentials.newBuilder().trustManager(trusted.toFile()).build());
-    } catch (IOException e) {
-      throw unreadable(e);
-    }
+    return credentials(Tls.of(trusted));
   }
 
   /**
@@ -272,17 +268,10 @@ public final class CasRingBuilder {
    * PKCS#8, each a PEM file.
    *
    * @throws UncheckedIOException where one cannot be read
+   * @throws IllegalArgumentException where one is not what it should be
    */
   public CasRingBuilder tls(Path trusted, Path certificates, Path privateKey) {
-    try {
-      return credentials(
-          TlsChannelCredentials.newBuilder()
-              .trustManager(trusted.toFile())
-              .keyManager(certificates.toFile(), privateKey.toFile())
-              .build());
-    } catch (IOException e) {
-      throw unreadable(e);
-    }
+    return credentials(Tls.of(trusted, certificates, privateKey));
   }
 
   /** TLS of any other kind, as gRPC has it. Default plain text. */
@@ -415,9 +404,5 @@ public final class CasRingBuilder {
 
   private static IllegalArgumentException invalid(String setting, Object value, String expected) {
     return new IllegalArgumentException(setting + ": " + value + " (expected: " + expected + ")");
-  }
-
-  private static UncheckedIOException unreadable(IOException e) {
-    return new UncheckedIOException("tls: " + e.getMessage() + " (expected: a PEM file)", e);
   }
 }

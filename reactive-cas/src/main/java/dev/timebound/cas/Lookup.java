@@ -66,7 +66,7 @@ final class Lookup extends KeyRounds<Set<Digest>, Void> {
             ContentAddressableStorageGrpc.getFindMissingBlobsMethod(),
             request,
             candidatesLeft)
-        .map(answer -> missing(answer, next.function(), keys));
+        .map(answer -> missing(next.shard(), answer, next.function(), keys));
   }
 
   private static FindMissingBlobsRequest request(
@@ -81,12 +81,12 @@ final class Lookup extends KeyRounds<Set<Digest>, Void> {
 
   /** An answer about something else could hide that a key is missing. */
   private static Set<Digest> missing(
-      FindMissingBlobsResponse answer, DigestFunction function, List<Digest> keys) {
+      Shard shard, FindMissingBlobsResponse answer, DigestFunction function, List<Digest> keys) {
     Set<Digest> all = new HashSet<>();
-    answer.getMissingBlobDigestsList().forEach(d -> all.add(WireDigests.from(d, function)));
+    answer.getMissingBlobDigestsList().forEach(d -> all.add(WireDigests.from(shard, d, function)));
     if (!all.isEmpty() && !new HashSet<>(keys).containsAll(all)) {
       throw Status.INTERNAL
-          .withDescription("the server's answer names a digest that was not asked for")
+          .withDescription(shard + ": its answer names a digest that was not asked for")
           .asRuntimeException();
     }
     return all;

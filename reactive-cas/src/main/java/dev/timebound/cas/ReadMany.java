@@ -122,7 +122,13 @@ final class ReadMany extends KeyRounds<BatchReadBlobsResponse, ReadManyResult> {
     Map<Digest, BatchReadBlobsResponse.Response> byDigest = new HashMap<>();
     answer
         .getResponsesList()
-        .forEach(r -> byDigest.put(WireDigests.from(r.getDigest(), next.function()), r));
+        .forEach(
+            r ->
+                byDigest.merge(
+                    WireDigests.from(next.shard(), r.getDigest(), next.function()),
+                    r,
+                    // of two that contradict each other the bytes: they prove themselves
+                    (one, other) -> one.getStatus().getCode() == 0 ? one : other));
     List<ReadManyResult> done = new ArrayList<>();
     List<Digest> again = new ArrayList<>();
     List<ReadManyResult> failed = new ArrayList<>();

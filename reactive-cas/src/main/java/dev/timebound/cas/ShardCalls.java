@@ -45,6 +45,13 @@ final class ShardCalls {
     return settings;
   }
 
+  /** Nothing waits for a token any more. */
+  void close() {
+    if (tokens != null) {
+      tokens.close();
+    }
+  }
+
   /**
    * What a call is made with.
    *
@@ -56,8 +63,7 @@ final class ShardCalls {
       if (token == null || ShardStatuses.of(failure) != ShardStatuses.Verdict.UNAUTHENTICATED) {
         return false;
       }
-      token.refused();
-      return true;
+      return token.refused();
     }
   }
 

@@ -18,7 +18,7 @@ import reactor.util.context.ContextView;
 
 /**
  * What the shards' servers say of themselves: asked once of each, by whoever needs it first, and
- * kept; a failure is not kept (CAS-32).
+ * kept; a failure is not kept, but that a server refused is, for the cooldown (CAS-32).
  */
 final class ShardCapabilities {
   private static final MethodDescriptor<GetCapabilitiesRequest, ServerCapabilities> METHOD =
@@ -30,6 +30,9 @@ final class ShardCapabilities {
   private final RingShards shards;
   private final ShardCalls calls;
   private final Map<Shard, Mono<CasCapabilities>> answers = new ConcurrentHashMap<>();
+
+  /** When a shard's server would not say last. */
+  private final Map<Shard, Long> refusedAt = new ConcurrentHashMap<>();
 
   /** For who does not want to wait. */
   private final Map<Shard, CasCapabilities> known = new ConcurrentHashMap<>();
@@ -56,7 +59,13 @@ final class ShardCapabilities {
     return Mono.defer(() -> ask(shard))
         .timeout(LONGEST, Mono.error(() -> late(shard)), calls.settings().scheduler())
         .doOnNext(answer -> known.put(shard, answer))
-        .doOnError(e -> answers.remove(shard))
+        .doOnError(
+            e -> {
+              if (isRefusal(e)) {
+                refusedAt.put(shard, calls.settings().now());
+              }
+              answers.remove(shard);
+            })
         .contextWrite(context -> context.delete(Deadline.class))
         .cache();
   }
@@ -96,7 +105,7 @@ final class ShardCapabilities {
    * nothing.
    */
   void learn(Shard shard, ContextView caller) {
-    if (known.containsKey(shard)) {
+    if (known.containsKey(shard) || hasRefused(shard)) {
       return;
     }
     of(shard).onErrorComplete().contextWrite(context -> context.putAll(caller)).subscribe();
@@ -109,9 +118,15 @@ final class ShardCapabilities {
    * the same: then nothing is known of it. Where it does not answer the failure is the call's.
    */
   Mono<CasCapabilities> serving(Shard shard, DigestFunction function) {
-    return of(shard)
+    return Mono.defer(() -> hasRefused(shard) ? Mono.just(CasCapabilities.UNTOLD) : of(shard))
         .onErrorResume(ShardCapabilities::isRefusal, e -> Mono.just(CasCapabilities.UNTOLD))
         .doOnNext(answer -> require(shard, answer, function));
+  }
+
+  /** Whether it would not say a short while ago: calls do not ask each time. */
+  private boolean hasRefused(Shard shard) {
+    Long at = refusedAt.get(shard);
+    return at != null && calls.settings().now() - at < calls.settings().cooldown().toNanos();
   }
 
   private static boolean isRefusal(Throwable failure) {

@@ -2,27 +2,40 @@ package dev.timebound.cas;
 
 import io.grpc.Status;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
+import reactor.core.publisher.Sinks;
 import reactor.core.scheduler.Scheduler;
 import reactor.util.context.Context;
 
 /**
  * The token that calls carry: fetched once for all of them, kept until a server refuses it, and
- * then fetched once again, however many calls were refused.
+ * then fetched once again, however many calls were refused. A server that refuses whatever it is
+ * given has it fetched once a second at most.
  */
 final class Tokens {
   /** A source that hangs must not hold up every call to come. */
   private static final Duration LONGEST_FETCH = Duration.ofSeconds(30);
 
+  private static final long BETWEEN_REFUSALS = TimeUnit.SECONDS.toNanos(1);
+
   private final Mono<String> source;
+  private final Scheduler timers;
   private final AtomicReference<@Nullable Fetch> current = new AtomicReference<>();
 
+  /** When a refused token was let go last. */
+  private final AtomicReference<@Nullable Long> refusedAt = new AtomicReference<>();
+
+  private final Sinks.Empty<Token> closed = Sinks.empty();
+
   Tokens(Mono<String> source, Scheduler timers) {
+    this.timers = timers;
     this.source =
         source
             .switchIfEmpty(Mono.error(() -> new IllegalStateException("the source was empty")))
+            .doOnNext(Tokens::requireHeaderValue)
             .timeout(LONGEST_FETCH, timers)
             .onErrorMap(
                 e ->
@@ -34,6 +47,23 @@ final class Tokens {
             .contextWrite(caller -> Context.empty());
   }
 
+  /** One that no header can carry gRPC would leave out, and log. What it is, is not told. */
+  private static void requireHeaderValue(String token) {
+    if (token.isEmpty()) {
+      throw new IllegalStateException("the source's is empty");
+    }
+    for (int i = 0; i < token.length(); i++) {
+      if (token.charAt(i) <= ' ' || token.charAt(i) > '~') {
+        throw new IllegalStateException(
+            "the source's has a blank, a line end or another character that a header cannot carry,"
+                + " at index "
+                + i
+                + " of "
+                + token.length());
+      }
+    }
+  }
+
   /** The present token, or the one being fetched. */
   Mono<Token> get() {
     return Mono.defer(
@@ -43,8 +73,20 @@ final class Tokens {
             Fetch made = new Fetch();
             fetch = current.compareAndSet(null, made) ? made : current.get();
           }
-          return fetch == null ? get() : fetch.token;
+          return fetch == null ? get() : fetch.token();
         });
+  }
+
+  /** Calls that wait for a token end with UNAVAILABLE, and so do those to come. */
+  void close() {
+    closed.tryEmitError(
+        Status.UNAVAILABLE.withDescription("the ring is closed").asRuntimeException());
+  }
+
+  private boolean mayRefuse() {
+    long now = timers.now(TimeUnit.NANOSECONDS);
+    Long last = refusedAt.get();
+    return (last == null || now - last >= BETWEEN_REFUSALS) && refusedAt.compareAndSet(last, now);
   }
 
   /** One token, and the fetch that it came from. */
@@ -57,15 +99,41 @@ final class Tokens {
       this.fetch = fetch;
     }
 
-    /** A server refused it: the next call fetches another, unless one has done so already. */
-    void refused() {
-      fetch.forget();
+    /**
+     * A server refused it: the next call fetches another, unless one has done so already.
+     *
+     * @return whether there may be another one now
+     */
+    boolean refused() {
+      return fetch.refused();
     }
   }
 
   private final class Fetch {
-    private final Mono<Token> token =
-        source.map(value -> new Token(value, this)).doOnError(e -> forget()).cache();
+    private volatile @Nullable Token fetched;
+
+    private final Mono<Token> fetching =
+        source
+            .map(value -> new Token(value, this))
+            .doOnNext(token -> fetched = token)
+            .doOnError(e -> forget())
+            .cache();
+
+    Mono<Token> token() {
+      Token present = fetched;
+      return present == null ? Mono.firstWithSignal(fetching, closed.asMono()) : Mono.just(present);
+    }
+
+    private boolean refused() {
+      if (current.get() != this) {
+        return true;
+      }
+      if (!mayRefuse()) {
+        return false;
+      }
+      forget();
+      return true;
+    }
 
     private void forget() {
       current.compareAndSet(this, null);

@@ -25,16 +25,16 @@ final class WireDigests {
   }
 
   /**
-   * A digest that a server has sent.
+   * A digest that a shard has sent.
    *
    * @throws io.grpc.StatusRuntimeException INTERNAL where it is none
    */
-  static Digest from(RemoteExecution.Digest digest, DigestFunction function) {
+  static Digest from(Shard shard, RemoteExecution.Digest digest, DigestFunction function) {
     try {
       return Digest.of(digest.getHash(), digest.getSizeBytes(), function);
     } catch (IllegalArgumentException malformed) {
       throw Status.INTERNAL
-          .withDescription("the server's answer has no digest: " + malformed.getMessage())
+          .withDescription(shard + ": its answer has what is no digest: " + malformed.getMessage())
           .withCause(malformed)
           .asRuntimeException();
     }

@@ -164,7 +164,9 @@ final class WriteMany {
     answer
         .getResponsesList()
         .forEach(
-            r -> byDigest.put(WireDigests.from(r.getDigest(), home.function()), r.getStatus()));
+            r ->
+                byDigest.put(
+                    WireDigests.from(home.shard(), r.getDigest(), home.function()), r.getStatus()));
     List<WriteManyResult> done = new ArrayList<>();
     List<WriteManyResult> failed = new ArrayList<>();
     List<Blob> again = new ArrayList<>();

@@ -4,7 +4,9 @@ import static dev.timebound.cas.Patience.LONG;
 import static dev.timebound.cas.Patience.until;
 import static dev.timebound.cas.TestRing.end;
 import static dev.timebound.cas.TestRing.failure;
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.timebound.cas.kit.CasScript;
@@ -34,6 +36,8 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -99,6 +103,7 @@ class CallSettingsTest {
       assertThat(found).isNotNull();
       assertThat(found.present()).containsExactly(digest);
 
+      t.time.advanceTimeBy(Duration.ofSeconds(1));
       t.server(0).requireToken("three");
       int before = t.server(0).findMissing().calls().size();
       BlobPresence refused = t.ring.findMissing(Set.of(digest)).block(LONG);
@@ -116,6 +121,51 @@ class CallSettingsTest {
       assertThat(code(failure(t.ring.read(t.put(0, 0))))).isEqualTo(Status.Code.UNAUTHENTICATED);
       assertThat(t.reads(0)).isEqualTo(2);
       assertThat(fetched).hasValue(2);
+    }
+
+    @Test
+    @DisplayName("CAS-4 of a server that refuses every token another one is fetched once a second")
+    void refusedForGood() {
+      TestRing t = ring(1, settings -> settings.tokenSource(source));
+      t.server(0).requireToken("another");
+      Digest digest = t.put(0, 0);
+      for (int i = 0; i < 5; i++) {
+        assertThat(code(failure(t.ring.read(digest)))).isEqualTo(Status.Code.UNAUTHENTICATED);
+        assertThat(code(failure(t.ring.write("x".getBytes(UTF_8)))))
+            .isEqualTo(Status.Code.UNAUTHENTICATED);
+      }
+      assertThat(fetched).hasValue(2);
+      t.time.advanceTimeBy(Duration.ofSeconds(1));
+      assertThat(code(failure(t.ring.read(digest)))).isEqualTo(Status.Code.UNAUTHENTICATED);
+      assertThat(fetched).hasValue(3);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"secret\n", "sec ret", "\u00e9secret", ""})
+    @DisplayName("CAS-20a a token that no header can carry is refused here, and not told")
+    void noHeader(String token) {
+      TestRing t = ring(1, settings -> settings.tokenSource(Mono.just(token)));
+      assertThat(failure(t.ring.read(t.put(0, 0))))
+          .hasMessageContaining("UNAUTHENTICATED: no token: the source's ")
+          .hasMessageNotContaining("secret")
+          .hasMessageNotContaining("sec ret");
+      assertThat(t.reads(0)).isZero();
+      assertThat(t.status(0)).isEqualTo(MemberStatus.HEALTHY);
+    }
+
+    @Test
+    @DisplayName("CAS-1 a ring that closes ends the calls that wait for a token")
+    void closes() {
+      TestRing t =
+          ring(1, settings -> settings.rpcTimeout(Duration.ZERO).tokenSource(Mono.never()));
+      Digest digest = t.put(0, 0);
+      CompletableFuture<@Nullable Throwable> read = end(t.ring.read(digest));
+      CompletableFuture<@Nullable Throwable> write = end(t.ring.write("x".getBytes(UTF_8)));
+      t.ring.close();
+      t.passUntilDone(read, Duration.ofMillis(100));
+      t.passUntilDone(write, Duration.ofMillis(100));
+      assertThat(code(read.join())).isEqualTo(Status.Code.UNAVAILABLE);
+      assertThat(code(write.join())).isEqualTo(Status.Code.UNAVAILABLE);
     }
 
     @Test
@@ -261,6 +311,30 @@ class CallSettingsTest {
       assertThatThrownBy(() -> CasRing.builder(config(1)).tls(directory.resolve("none")))
           .isInstanceOf(UncheckedIOException.class)
           .hasMessageContaining("expected: a PEM file");
+    }
+
+    @Test
+    @DisplayName("CAS-1 files that are not what they should be are refused by name, and at once")
+    void refused() {
+      TestCertificates files = TestCertificates.in(directory);
+      CasRingBuilder ring = CasRing.builder(config(1));
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> ring.tls(files.serverKey()))
+          .withMessageStartingWith("tls: trusted " + files.serverKey())
+          .withMessageContaining("(expected: certificates, as PEM)");
+      assertThatIllegalArgumentException()
+          .isThrownBy(
+              () ->
+                  ring.tls(files.serverCertificate(), files.clientKey(), files.clientCertificate()))
+          .withMessageStartingWith("tls: certificates " + files.clientKey());
+      assertThatIllegalArgumentException()
+          .isThrownBy(
+              () ->
+                  ring.tls(
+                      files.serverCertificate(),
+                      files.clientCertificate(),
+                      files.clientCertificate()))
+          .withMessageStartingWith("tls: privateKey " + files.clientCertificate());
     }
 
     private CasConfig config(ScriptedCas server) {

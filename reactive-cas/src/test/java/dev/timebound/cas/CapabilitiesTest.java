@@ -112,6 +112,24 @@ class CapabilitiesTest {
   }
 
   @Test
+  @DisplayName("CAS-32 that it refused is kept for the cooldown: calls do not ask each time")
+  void refusalKept() {
+    server.capabilities().always(CasScript.status(Status.PERMISSION_DENIED));
+    for (int i = 0; i < 5; i++) {
+      ring.write(blob(i)).block(LONG);
+    }
+    assertThat(asked()).isEqualTo(1);
+    ring.close();
+    ring = ringOf(settings -> settings.cooldown(Duration.ofMillis(1)));
+    Patience.until(
+        "asked again",
+        () -> {
+          ring.write(blob(1)).block(LONG);
+          return asked() >= 3;
+        });
+  }
+
+  @Test
   @DisplayName("CAS-32 a digest function that the server has not: which shard, and what it has")
   void otherFunction() {
     ring.close();

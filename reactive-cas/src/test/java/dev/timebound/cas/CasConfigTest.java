@@ -62,6 +62,27 @@ class CasConfigTest {
     }
   }
 
+  @Test
+  @DisplayName("a null, as a binder may give it, is refused by name")
+  @SuppressWarnings("NullAway") // that is what is tested
+  void nulls() {
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new CasConfig(null))
+        .withMessage("shards: null (expected: no null)");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new Shard(null, 1, SOMEWHERE, ""))
+        .withMessage("shard name: null (expected: a value)");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new Shard("a", 1, null, ""))
+        .withMessage("endpoints of shard a: null (expected: no null)");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new Shard("a", 1, SOMEWHERE, null))
+        .withMessage("instanceName of shard a: null (expected: a value)");
+    assertThatIllegalArgumentException()
+        .isThrownBy(() -> new Endpoint(null, 1))
+        .withMessage("host: null (expected: a value)");
+  }
+
   @Nested
   class OfAShard {
     @Test
@@ -110,12 +131,22 @@ class CasConfigTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"cas", "::1:80", "cas:", "cas:http", "cas:99999999999"})
+    @ValueSource(
+        strings = {"cas", "::1:80", "cas:", "cas:http", "cas:99999999999", "cas:+1", "cas:\u0663"})
     void unreadable(String endpoint) {
       assertThatIllegalArgumentException()
           .isThrownBy(() -> Endpoint.parse(endpoint))
           .withMessage(
               "endpoint: " + endpoint + " (expected: host:port, an IPv6 address in brackets)");
+    }
+
+    @ParameterizedTest
+    @DisplayName("a host that gRPC would refuse later is refused at once")
+    @ValueSource(strings = {"cas_0:80", "h,i:80", "h h:80", "user@h:80", "256.1.1.1:80"})
+    void noHost(String endpoint) {
+      assertThatIllegalArgumentException()
+          .isThrownBy(() -> Endpoint.parse(endpoint))
+          .withMessageStartingWith("host: " + endpoint.substring(0, endpoint.length() - 3) + " (");
     }
 
     @Test

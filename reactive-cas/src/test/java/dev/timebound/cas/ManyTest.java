@@ -5,6 +5,7 @@ import static dev.timebound.cas.Patience.until;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.google.protobuf.ByteString;
 import dev.timebound.cas.kit.CasCall;
 import dev.timebound.cas.kit.CasScript;
 import dev.timebound.cas.kit.ScriptedCas;
@@ -184,6 +185,32 @@ class ManyTest {
       assertThat(ring.server(0).batchReads().calls())
           .extracting(call -> call.digests().size())
           .containsExactly(3, 2, 1, 1);
+    }
+
+    @Test
+    @DisplayName("CAS-30b of two answers about one blob the one with its bytes counts")
+    void contradiction() {
+      TestRing ring = ring(1);
+      Digest digest = ring.put("here".getBytes(java.nio.charset.StandardCharsets.UTF_8), 0);
+      BatchReadBlobsResponse.Response bytes =
+          BatchReadBlobsResponse.Response.newBuilder()
+              .setDigest(WireDigests.of(digest))
+              .setData(ByteString.copyFromUtf8("here"))
+              .build();
+      BatchReadBlobsResponse.Response missing =
+          BatchReadBlobsResponse.Response.newBuilder()
+              .setDigest(WireDigests.of(digest))
+              .setStatus(com.google.rpc.Status.newBuilder().setCode(Status.Code.NOT_FOUND.value()))
+              .build();
+      for (List<BatchReadBlobsResponse.Response> both :
+          List.of(List.of(bytes, missing), List.of(missing, bytes))) {
+        ring.server(0)
+            .batchReads()
+            .next(
+                CasScript.correct()
+                    .reply(BatchReadBlobsResponse.newBuilder().addAllResponses(both).build()));
+        right(read(ring, List.of(digest)).get(digest));
+      }
     }
 
     @Test
