@@ -56,21 +56,27 @@ public final class SegmentStore implements PartitionStore {
   static Mono<SegmentStore> open(SegmentStoreBuilder builder) {
     return Mono.defer(
         () -> {
-          IoThreads threads = IoThreads.of(builder.scheduler, builder.threads);
-          StoreParts parts = parts(builder, threads);
-          return threads
-              .call(() -> StoreDirectory.open(builder.directory))
-              .flatMap(
-                  directory -> {
-                    SegmentStore store = new SegmentStore(parts, directory, threads);
-                    return store
-                        .recover(builder.threads)
-                        .thenReturn(store)
-                        .onErrorResume(e -> store.abandon().then(Mono.error(e)))
-                        .doOnCancel(() -> store.abandon().subscribe());
-                  })
-              .doOnError(e -> threads.end());
+          Mono<SegmentStore> opening = opening(builder).cache();
+          // what has the lock gives it back, whether somebody waits for it or not
+          return opening.doOnCancel(
+              () -> opening.flatMap(SegmentStore::close).subscribe(done -> {}, e -> {}));
         });
+  }
+
+  private static Mono<SegmentStore> opening(SegmentStoreBuilder builder) {
+    IoThreads threads = IoThreads.of(builder.scheduler, builder.threads);
+    StoreParts parts = parts(builder, threads);
+    return threads
+        .call(() -> StoreDirectory.open(builder.directory))
+        .flatMap(
+            directory -> {
+              SegmentStore store = new SegmentStore(parts, directory, threads);
+              return store
+                  .recover(builder.threads)
+                  .thenReturn(store)
+                  .onErrorResume(e -> store.abandon().then(Mono.error(e)));
+            })
+        .doOnError(e -> threads.end());
   }
 
   private static StoreParts parts(SegmentStoreBuilder of, IoThreads threads) {

@@ -24,6 +24,9 @@ class FaultyDisk extends Disk {
   /** One permit for each load; without end unless a test takes them. */
   final Semaphore loads = new Semaphore(1 << 20);
 
+  /** None is taken; without one nothing is mapped, nor is a partition opened. */
+  final Semaphore maps = new Semaphore(1);
+
   final AtomicInteger forced = new AtomicInteger();
   final AtomicInteger loaded = new AtomicInteger();
   final Set<String> threads = ConcurrentHashMap.newKeySet();
@@ -85,6 +88,8 @@ class FaultyDisk extends Disk {
   @Override
   MappedByteBuffer map(Path file) throws IOException {
     called();
+    maps.acquireUninterruptibly();
+    maps.release();
     return super.map(file);
   }
 

@@ -35,6 +35,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import reactor.core.Disposable;
 
 @DisplayName("What is found when a store is opened")
 class RecoveryTest {
@@ -358,6 +359,23 @@ class RecoveryTest {
       refused(
           directory,
           directory.resolve("timebound-segments") + " at 0: 'version 2' (expected: 'version 1')");
+    }
+
+    @Test
+    @DisplayName("FS-3 not once an opening that nobody waits for any more has come to its end")
+    void cancelled() {
+      SegmentStore store = open(small(directory));
+      append(store, 10);
+      close(store);
+      FaultyDisk disk = new FaultyDisk();
+      disk.maps.acquireUninterruptibly();
+      Disposable opening = small(directory).disk(disk).open().subscribe();
+      Left.until(() -> disk.maps.hasQueuedThreads());
+      opening.dispose();
+      refused(directory, directory.resolve("lock") + ": locked");
+      disk.maps.release();
+      Left.noThread();
+      assertThat(found(small(directory))).isEqualTo(threes(0, 10));
     }
 
     @Test
