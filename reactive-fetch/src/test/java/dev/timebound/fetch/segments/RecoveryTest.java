@@ -273,7 +273,7 @@ class RecoveryTest {
   @DisplayName("what is not understood is refused, and named")
   class Refused {
     private void refused(Path copy, String... named) {
-      assertThatThrownBy(() -> got(small(copy).open()))
+      assertThatThrownBy(() -> close(got(small(copy).open())))
           .isInstanceOf(SegmentStoreException.class)
           .hasMessageContainingAll(named);
     }
