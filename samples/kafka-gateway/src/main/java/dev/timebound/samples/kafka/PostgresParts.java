@@ -20,15 +20,17 @@ public record PostgresParts(
   /**
    * Makes the tables where they are not there.
    *
-   * @param connections at most, {@code >= 1}, and one that listens
+   * @param connections {@code >= 1}, and one that listens
    * @param lease after which a gateway that is no more loses its groups
    */
   public static Mono<PostgresParts> open(
       PostgresqlConnectionFactory driver, int connections, Duration lease) {
+    // filled at once: a read that is cancelled costs its connection, and while none is left idle the
+    // next one, of a healthy partition perhaps, waits for a new one and is cut
     ConnectionPool pool =
         new ConnectionPool(
             ConnectionPoolConfiguration.builder(driver)
-                .initialSize(0)
+                .initialSize(connections)
                 .maxSize(connections)
                 .build());
     // all of it is read where it is written: a place is left for appends at any time
