@@ -48,7 +48,8 @@ final class Promise {
               "the only one",
               asked.begun() == 1 && asked.ended() == 0));
       parts.add(Part.none(name + "nothing shared: healthy records", before.healthy()));
-      parts.add(Part.some(name + "halving: rounds", halving.rounds().ended()));
+      parts.add(
+          Part.some(name + "halving: rounds for healthy partitions", halving.rounds().asked()));
       parts.add(
           Part.none(name + "halving: rounds without healthy records", halving.rounds().barren()));
     }

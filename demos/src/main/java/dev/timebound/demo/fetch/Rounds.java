@@ -3,7 +3,7 @@ package dev.timebound.demo.fetch;
 import dev.timebound.fetch.FetchRequest;
 import dev.timebound.fetch.FetchResponse;
 import dev.timebound.fetch.PartitionData;
-import dev.timebound.fetch.RecordBatch;
+import java.util.List;
 import java.util.function.Function;
 import reactor.core.publisher.Mono;
 
@@ -16,6 +16,7 @@ final class Rounds {
   private long ended;
   private long nanos;
   private long longest;
+  private long asked;
   private long barren;
 
   /**
@@ -25,9 +26,12 @@ final class Rounds {
    * @param ended Fetches that were answered
    * @param meanMillis from a Fetch to its answer; 0 where none was answered
    * @param longestMillis the longest of these
-   * @param barren rounds that asked for healthy partitions and brought no record of them
+   * @param asked rounds that asked for healthy partitions: a client's first may be for the other
+   *     one alone
+   * @param barren of these, those that brought no record of them
    */
-  record Figures(long begun, long ended, double meanMillis, double longestMillis, long barren) {}
+  record Figures(
+      long begun, long ended, double meanMillis, double longestMillis, long asked, long barren) {}
 
   Function<FetchRequest, Mono<FetchResponse>> around(
       Function<FetchRequest, Mono<FetchResponse>> answers) {
@@ -38,35 +42,32 @@ final class Rounds {
               begun();
               return answers
                   .apply(request)
-                  .doOnNext(answer -> ended(System.nanoTime() - began, isBarren(answer)));
+                  .doOnNext(answer -> ended(System.nanoTime() - began, healthy(answer)));
             });
   }
 
-  private static boolean isBarren(FetchResponse answer) {
-    boolean asked = false;
-    for (PartitionData data : answer.partitions()) {
-      if (Backlog.isHealthy(data.partition().partition())) {
-        asked = true;
-        if (data.batches().stream().mapToInt(RecordBatch::recordCount).sum() > 0) {
-          return false;
-        }
-      }
-    }
-    return asked;
+  private static List<PartitionData> healthy(FetchResponse answer) {
+    return answer.partitions().stream()
+        .filter(data -> Backlog.isHealthy(data.partition().partition()))
+        .toList();
   }
 
   private synchronized void begun() {
     begun++;
   }
 
-  private synchronized void ended(long took, boolean wasBarren) {
+  private synchronized void ended(long took, List<PartitionData> healthy) {
     ended++;
     nanos += took;
     longest = Math.max(longest, took);
-    barren += wasBarren ? 1 : 0;
+    if (!healthy.isEmpty()) {
+      asked++;
+      barren += healthy.stream().allMatch(data -> data.batches().isEmpty()) ? 1 : 0;
+    }
   }
 
   synchronized Figures figures() {
-    return new Figures(begun, ended, ended == 0 ? 0 : nanos / 1e6 / ended, longest / 1e6, barren);
+    return new Figures(
+        begun, ended, ended == 0 ? 0 : nanos / 1e6 / ended, longest / 1e6, asked, barren);
   }
 }

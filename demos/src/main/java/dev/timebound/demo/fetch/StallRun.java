@@ -20,6 +20,10 @@ final class StallRun {
   /** A read of several partitions is given up before that, under every policy. */
   private static final Duration LONGEST_READ = Duration.ofMillis(3_500);
 
+  /** A client whose first Fetch is for partition 0 alone waits 5.5 s for it. */
+  private static final int MORE_SECONDS = 8;
+
+  private static final long ROUNDS = 2;
   private static final Duration AFTER_THE_END = Duration.ofMillis(500);
   private static final Duration PATIENCE = Duration.ofSeconds(20);
   private static final long LOOK_EVERY_MILLIS = 20;
@@ -89,7 +93,7 @@ final class StallRun {
     long start = System.nanoTime();
     long marked = start;
     long healthy = 0;
-    for (int second = 1; second <= phases.total(variant); second++) {
+    for (int second = 1; second <= phases.total(variant) || isTooEarly(second); second++) {
       Pace.until(start + TimeUnit.SECONDS.toNanos(second));
       if (second == phases.warmUp()) {
         sides.forEach(side -> side.account().mark());
@@ -100,6 +104,14 @@ final class StallRun {
       healthy = now;
     }
     return (System.nanoTime() - marked) / 1e9;
+  }
+
+  /** Some client has had hardly a round yet in which it could get anything. */
+  private boolean isTooEarly(int second) {
+    return variant.stalls()
+        && variant.policy() != null
+        && second <= phases.total(variant) + MORE_SECONDS
+        && sides.stream().anyMatch(side -> side.rounds().figures().asked() < ROUNDS);
   }
 
   private String progress(int second, long healthy) {

@@ -54,9 +54,10 @@ class PromiseTest {
   @DisplayName("with halving no round, or one that brings none of the healthy records: broken")
   void halving() {
     put(Variant.HALVING, one(400, 80, 1, 0, 3, 0));
-    assertThat(broken()).containsExactly("Java, halving: rounds: 0 (expected: at least 1)");
+    assertThat(broken())
+        .containsExactly("Java, halving: rounds for healthy partitions: 0 (expected: at least 1)");
     Figures some = one(400, 80, 8, 7, 3, 0);
-    put(Variant.HALVING, with(some, new Rounds.Figures(8, 7, 500, 600, 2)));
+    put(Variant.HALVING, with(some, new Rounds.Figures(8, 7, 500, 600, 7, 2)));
     assertThat(broken())
         .containsExactly("Java, halving: rounds without healthy records: 2 (expected: 0)");
   }
@@ -87,7 +88,7 @@ class PromiseTest {
         new Figures(
             List.of(0L, 9_000L, 3_000L),
             900,
-            new Rounds.Figures(9, 8, 20, 30, 0),
+            new Rounds.Figures(9, 8, 20, 30, 8, 0),
             5,
             5,
             4,
@@ -171,7 +172,7 @@ class PromiseTest {
     return new Figures(
         List.of(perSecond >= 1_000 && abandoned == 0 ? 100L : 0L, healthy, healthy),
         perSecond,
-        new Rounds.Figures(begun, ended, abandoned == 3 ? 500 : 20, 600, 0),
+        new Rounds.Figures(begun, ended, abandoned == 3 ? 500 : 20, 600, ended, 0),
         abandoned,
         2,
         running,

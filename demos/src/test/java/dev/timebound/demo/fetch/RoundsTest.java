@@ -39,6 +39,7 @@ class RoundsTest {
     answered(data(0, 0), data(1, 0), data(2, 1));
     answered(data(0, 0));
 
+    assertThat(rounds.figures().asked()).isEqualTo(2);
     assertThat(rounds.figures().barren()).isEqualTo(1);
   }
 

@@ -3,8 +3,10 @@ package dev.timebound.demo.fetch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.timebound.fetch.ErrorCode;
 import dev.timebound.fetch.FetchRequest;
 import dev.timebound.fetch.FetchResponse;
+import dev.timebound.fetch.PartitionData;
 import dev.timebound.fetch.TopicPartition;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -40,13 +42,23 @@ class StallRunTest {
     Figures figures = report.values().iterator().next();
     assertThat(figures.received()).as("as of the lifting").containsExactly(0L, 7L, 0L);
     assertThat(figures.healthyPerSecond()).as("all of it before the mark").isZero();
-    assertThat(figures.rounds().ended()).isEqualTo(1);
+    assertThat(figures.rounds().ended()).isEqualTo(2);
     assertThat(figures.abandoned()).isEqualTo(6);
     assertThat(figures.cancelled()).as("in this run").isEqualTo(2);
     assertThat(figures.leftRunning()).as("the worse of two looks").isEqualTo(3);
     assertThat(figures.stalledAtEnd()).isEqualTo(5);
     assertThat(figures.lost()).isZero();
     assertThat(figures.failure()).isEqualTo("none to speak of");
+  }
+
+  @Test
+  @DisplayName(
+      "a client whose Fetches were for partition 0 alone so far is given some seconds more")
+  void early() throws Exception {
+    side.asks = false;
+    run(Variant.PARALLEL);
+    assertThat(out.toString(StandardCharsets.UTF_8).lines().filter(line -> line.contains("rounds")))
+        .hasSize(PHASES.total(Variant.PARALLEL) + 8);
   }
 
   @Test
@@ -100,6 +112,7 @@ class StallRunTest {
     private final Account account = new Account();
     private final Rounds rounds = new Rounds();
     private IOException failure = new IOException();
+    private boolean asks = true;
 
     @Override
     public Client client() {
@@ -117,7 +130,20 @@ class StallRunTest {
       }
       FetchRequest request =
           FetchRequest.builder().partition(new TopicPartition("demo", 0), 0).build();
-      rounds.around(any -> Mono.just(new FetchResponse(List.of()))).apply(request).subscribe();
+      PartitionData data =
+          new PartitionData(
+              new TopicPartition("demo", asks ? 1 : 0),
+              ErrorCode.NONE,
+              0,
+              0,
+              0,
+              List.of(),
+              List.of(),
+              null);
+      FetchResponse answer = new FetchResponse(List.of(data));
+      for (int i = 0; i < 2; i++) {
+        rounds.around(any -> Mono.just(answer)).apply(request).subscribe();
+      }
     }
 
     @Override
