@@ -25,8 +25,8 @@ public record PostgresParts(
    */
   public static Mono<PostgresParts> open(
       PostgresqlConnectionFactory driver, int connections, Duration lease) {
-    // filled at once: a read that is cancelled costs its connection, and while none is left idle the
-    // next one, of a healthy partition perhaps, waits for a new one and is cut
+    // filled at once: a read that is cancelled costs its connection; while none is idle, the next
+    // read, of a healthy partition perhaps, waits for a new one and is cut
     ConnectionPool pool =
         new ConnectionPool(
             ConnectionPoolConfiguration.builder(driver)
