@@ -61,9 +61,7 @@ final class TurnReports {
         || turn.task.heldBack()) { // it had no grace: its penalty ends in its time
       return false;
     }
-    long ran = now - share.start();
-    return ran >= parts.settings().slowAfter().toNanos()
-        || ran >= parts.settings().grace().toNanos()
-            && parts.cuts().cut(turn.task.partition(), parts.settings().now());
+    return now - share.start() >= parts.settings().grace().toNanos()
+        && parts.cuts().cut(turn.task.partition(), parts.settings().now());
   }
 }
