@@ -92,7 +92,7 @@ final class PgBench implements AutoCloseable {
     return new PgBench(servers, true);
   }
 
-  private PostgresqlConnectionFactory driver(int port) {
+  PostgresqlConnectionFactory driver(int port) {
     return new PostgresqlConnectionFactory(
         to(PostgresqlConnectionConfiguration.builder(), port).build());
   }

@@ -14,9 +14,11 @@ import dev.timebound.fetch.ReadSpec;
 import dev.timebound.fetch.RecordBatch;
 import dev.timebound.fetch.TimestampOffset;
 import dev.timebound.fetch.TopicPartition;
+import dev.timebound.test.FaultProxy;
 import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresSession;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -234,6 +236,32 @@ class PgStoreTest {
       assertThat(heard.await(BOUND.toSeconds(), TimeUnit.SECONDS)).isTrue();
       listening.dispose();
     }
+
+    @Test
+    @DisplayName("FE-8 a connection gone silent is found out and replaced, and who waits is woken")
+    void silent() {
+      TopicPartition partition = bench.newPartition();
+      VirtualTimeScheduler time = VirtualTimeScheduler.create();
+      FaultProxy proxy = bench.primary.proxy();
+      PgStore store =
+          got(
+              PgStore.builder(bench.database)
+                  .listening(bench.driver(proxy.port()))
+                  .scheduler(time)
+                  .open());
+      AtomicBoolean heard = new AtomicBoolean();
+      Disposable listening = store.onAppend(partition, () -> heard.set(true)).orElseThrow();
+      proxy.freezeEstablished();
+      eventually(
+          () -> {
+            time.advanceTimeBy(Duration.ofSeconds(1));
+            assertThat(heard).isTrue();
+          });
+      listening.dispose();
+      store.close();
+      proxy.close();
+      time.dispose();
+    }
   }
 
   @Nested
@@ -264,7 +292,7 @@ class PgStoreTest {
                   .read(
                       partition,
                       new ReadSpec(0, 1000, true, Isolation.READ_UNCOMMITTED),
-                      Deadline.after(java.time.Duration.ZERO))
+                      Deadline.after(Duration.ZERO))
                   .collectList());
       assertThat(none).isEmpty();
       assertThat(bench.running()).isEmpty();
@@ -276,7 +304,7 @@ class PgStoreTest {
       TopicPartition partition = bench.newPartition();
       bench.flood(partition, 3 * Pages.ROWS, 10);
       VirtualTimeScheduler time = VirtualTimeScheduler.create();
-      Deadline budget = Deadline.after(java.time.Duration.ofSeconds(1), time);
+      Deadline budget = Deadline.after(Duration.ofSeconds(1), time);
       List<RecordBatch> batches =
           got(
               bench
@@ -286,7 +314,7 @@ class PgStoreTest {
                   .doOnNext(
                       batch -> {
                         if (batch.baseOffset() == 5) {
-                          time.advanceTimeBy(java.time.Duration.ofSeconds(2));
+                          time.advanceTimeBy(Duration.ofSeconds(2));
                         }
                       })
                   .collectList());
