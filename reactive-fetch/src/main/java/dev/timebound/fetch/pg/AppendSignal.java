@@ -90,8 +90,8 @@ final class AppendSignal {
 
   private void begun() {
     listening = true;
-    first.tryEmitEmpty();
     waiting.values().forEach(AppendSignal::wakeAll);
+    first.tryEmitEmpty();
   }
 
   private void wake(@Nullable String payload) {

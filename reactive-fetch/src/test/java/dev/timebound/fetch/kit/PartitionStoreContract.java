@@ -160,7 +160,8 @@ public abstract class PartitionStoreContract extends StoreContractParts {
           .thenConsumeWhile(batch -> true)
           .expectComplete()
           .verify(BOUND);
-      assertThat(List.of(0L, 3L, 6L, 9L)).startsWith(bases(batches).toArray(Long[]::new));
+      // on a slow machine it may have passed before the first of them
+      assertThat(bases(batches)).isEqualTo(List.of(0L, 3L, 6L, 9L).subList(0, batches.size()));
     }
 
     private static void expired(Deadline deadline) {
