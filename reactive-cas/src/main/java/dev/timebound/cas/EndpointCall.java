@@ -81,8 +81,23 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
   public void cancel(@Nullable String message, @Nullable Throwable cause) {
     cancelled = true;
     call.cancel(message, cause);
-    // Where its connection is closed, with messages that nobody asked for, gRPC says no more of it.
+    if (state.get() == OPEN) {
+      letGo();
+    }
     over();
+  }
+
+  /**
+   * Where its connection is closed, with messages that nobody asked for, gRPC hears no cancel, says
+   * no more of the call, and keeps what has come in for ever: it is asked for, and dropped. A call
+   * whose connection stands has nothing left to give after its cancel.
+   */
+  private void letGo() {
+    try {
+      call.request(Integer.MAX_VALUE);
+    } catch (RuntimeException noLoop) {
+      // the ring is closed, and its channels with all they held
+    }
   }
 
   private void over() {

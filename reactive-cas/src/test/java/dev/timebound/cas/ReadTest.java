@@ -8,6 +8,7 @@ import static dev.timebound.cas.TestRing.joined;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.cas.kit.CasCall;
+import dev.timebound.cas.kit.CasConnection;
 import dev.timebound.cas.kit.CasEnd;
 import dev.timebound.cas.kit.CasScript;
 import dev.timebound.deadline.Deadline;
@@ -25,6 +26,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -319,6 +321,45 @@ class ReadTest {
       assertThat(t.server(0).reads().awaitCall(1).awaitEnd())
           .isEqualTo(CasCall.End.RESET_BY_CLIENT);
       assertThat(t.status(0)).isEqualTo(MemberStatus.HEALTHY);
+    }
+  }
+
+  @Nested
+  @DisplayName("CAS-33 what came in and was never asked for is let go when the reader leaves")
+  class Leftovers {
+    private final TestRing t = ring();
+    private final Taker taker = new Taker();
+    private final Digest digest = t.put(t.contentOf(0, 8 << 20), 0);
+    private final CasConnection connection = t.server(0).connections().get(0);
+
+    @BeforeEach
+    void readsAPieceAndNoMore() {
+      until("nothing is held", () -> connection.memoryInUse() < 100_000);
+      t.ring.read(digest).subscribe(taker);
+      taker.request(1);
+      until("a piece came", () -> taker.pieces.size() == 1);
+      until("more has come in", () -> connection.memoryInUse() > 500_000);
+    }
+
+    private void isLetGo() {
+      taker.cancel();
+      until("nothing is held", () -> connection.memoryInUse() < 100_000);
+    }
+
+    @Test
+    @DisplayName("CAS-33 of a connection that stands")
+    void alive() {
+      isLetGo();
+    }
+
+    @Test
+    @DisplayName("CAS-33 of a connection that broke, whose calls hear of no cancel")
+    void broken() {
+      t.server(0).resetConnections();
+      t.server(0).awaitOpenConnections(1); // the next one
+      until("it is closed", () -> !connection.isOpen());
+      assertThat(connection.memoryInUse()).isGreaterThan(500_000);
+      isLetGo();
     }
   }
 

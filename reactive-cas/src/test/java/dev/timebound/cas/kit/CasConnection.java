@@ -34,4 +34,10 @@ public interface CasConnection {
 
   /** Resets it (TCP RST), with all its calls. */
   void reset();
+
+  /**
+   * Direct memory that holds something now in gRPC's Netty in this JVM, in bytes: of all
+   * connections, on their clients' side too.
+   */
+  long memoryInUse();
 }

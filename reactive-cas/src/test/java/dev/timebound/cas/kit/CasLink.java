@@ -1,6 +1,7 @@
 package dev.timebound.cas.kit;
 
 import io.grpc.netty.shaded.io.grpc.netty.GrpcHttp2ConnectionHandler;
+import io.grpc.netty.shaded.io.netty.buffer.PooledByteBufAllocator;
 import io.grpc.netty.shaded.io.netty.buffer.Unpooled;
 import io.grpc.netty.shaded.io.netty.channel.Channel;
 import io.grpc.netty.shaded.io.netty.channel.ChannelHandlerContext;
@@ -37,6 +38,10 @@ final class CasLink implements CasConnection {
   private final Channel channel;
   private final GrpcHttp2ConnectionHandler http2;
   private final InetSocketAddress client;
+
+  /** What gRPC's server hears of the client's frames. */
+  private final Http2FrameListener server;
+
   private final Map<Integer, CasCallRecord> open = new ConcurrentHashMap<>();
   private final AtomicInteger resets = new AtomicInteger();
   private final AtomicInteger pings = new AtomicInteger();
@@ -46,7 +51,8 @@ final class CasLink implements CasConnection {
     this.channel = channel;
     this.http2 = http2;
     this.client = (InetSocketAddress) channel.remoteAddress();
-    http2.decoder().frameListener(new Tap(http2.decoder().frameListener()));
+    this.server = http2.decoder().frameListener();
+    http2.decoder().frameListener(new Tap(server));
     channel.closeFuture().addListener(closed -> endAll(CasCall.End.CONNECTION_CLOSED));
   }
 
@@ -66,9 +72,22 @@ final class CasLink implements CasConnection {
     onLoop(
         context -> {
           call.ended(CasCall.End.RESET_BY_SERVER);
+          forget(context, call, code);
           http2.resetStream(context, call.streamId(), code, context.newPromise());
           context.flush();
         });
+  }
+
+  /**
+   * gRPC's server would not learn of a reset that it has not sent: it would keep what the client
+   * sent ahead for a reader that does not come any more.
+   */
+  private void forget(ChannelHandlerContext context, CasCallRecord call, long code) {
+    try {
+      server.onRstStreamRead(context, call.streamId(), code);
+    } catch (Http2Exception e) {
+      throw new IllegalStateException("reset of " + call, e);
+    }
   }
 
   /** GOAWAY that disowns that call and those after it; older ones go on. */
@@ -120,6 +139,11 @@ final class CasLink implements CasConnection {
   @Override
   public int pingsReceived() {
     return pings.get();
+  }
+
+  @Override
+  public long memoryInUse() {
+    return ((PooledByteBufAllocator) channel.alloc()).pinnedDirectMemory();
   }
 
   @Override
