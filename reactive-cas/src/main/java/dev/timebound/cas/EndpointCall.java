@@ -30,6 +30,11 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
   /** It has a connection. */
   private volatile boolean placed;
 
+  /** Something of it has come in. */
+  private volatile boolean heard;
+
+  private volatile long placedAt;
+
   /** The status is the server's own, by its trailers. */
   private volatile boolean answered;
 
@@ -85,6 +90,9 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
       letGo();
     }
     over();
+    if (placed && !heard) {
+      channel.unanswered(placedAt);
+    }
   }
 
   /**
@@ -98,6 +106,13 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
     } catch (RuntimeException noLoop) {
       // the ring is closed, and its channels with all they held
     }
+  }
+
+  private void hear() {
+    if (!heard) {
+      heard = true;
+    }
+    channel.heard();
   }
 
   private void over() {
@@ -135,12 +150,25 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
       return new ClientStreamTracer() {
         @Override
         public void streamCreated(Attributes transport, Metadata sent) {
+          long now = channel.now();
+          placedAt = now;
           placed = true;
-          channel.placed(EndpointCall.this);
+          channel.placed(EndpointCall.this, now);
+        }
+
+        @Override
+        public void inboundHeaders(Metadata headers) {
+          hear();
+        }
+
+        @Override
+        public void inboundWireSize(long bytes) {
+          hear();
         }
 
         @Override
         public void inboundTrailers(Metadata trailers) {
+          hear();
           answered = true;
         }
       };

@@ -10,12 +10,17 @@ import io.grpc.Status;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * One channel to one endpoint. It knows its calls: those that wait for a connection are failed when
  * the attempt to connect fails, in place of waiting on (CAS-1), and those that run on a connection
  * are left alone when the channel is retired.
+ *
+ * <p>It also knows for how long calls have waited in vain, whoever ended them: nothing else tells
+ * of a connection that is half open where the callers' own deadlines end all calls. (CAS-2b)
  */
 final class EndpointChannel extends Channel {
   /** Headers of one call, added to what it has. */
@@ -30,10 +35,26 @@ final class EndpointChannel extends Channel {
   private final Set<EndpointCall<?, ?>> waiting = ConcurrentHashMap.newKeySet();
   private final AtomicInteger open = new AtomicInteger();
   private volatile @Nullable Status retired;
+  private final Silence silence;
+  private final LongSupplier clock;
+  private final Consumer<EndpointChannel> doubt;
 
-  EndpointChannel(ManagedChannel raw, String where) {
+  /**
+   * @param patience how long calls may wait in vain, in nanoseconds
+   * @param clock in nanoseconds
+   * @param doubt told when they have
+   */
+  EndpointChannel(
+      ManagedChannel raw,
+      String where,
+      long patience,
+      LongSupplier clock,
+      Consumer<EndpointChannel> doubt) {
     this.raw = raw;
     this.where = where;
+    this.silence = new Silence(patience);
+    this.clock = clock;
+    this.doubt = doubt;
   }
 
   ManagedChannel raw() {
@@ -99,8 +120,10 @@ final class EndpointChannel extends Channel {
     }
   }
 
-  void placed(EndpointCall<?, ?> call) {
+  /** The call has a connection, and waits for what comes on it from then on. */
+  void placed(EndpointCall<?, ?> call, long now) {
     waiting.remove(call);
+    silence.begins(now);
   }
 
   void ended(EndpointCall<?, ?> call) {
@@ -108,6 +131,22 @@ final class EndpointChannel extends Channel {
     if (open.decrementAndGet() == 0 && retired != null) {
       // A channel that still connects would wait for that in an orderly shutdown.
       raw.shutdownNow();
+    }
+  }
+
+  long now() {
+    return clock.getAsLong();
+  }
+
+  /** Something has come in, for whichever call. */
+  void heard() {
+    silence.ended();
+  }
+
+  /** A call was given up of which nothing had come in since then. */
+  void unanswered(long since) {
+    if (silence.lasts(since, now())) {
+      doubt.accept(this);
     }
   }
 

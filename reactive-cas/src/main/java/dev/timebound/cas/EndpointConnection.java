@@ -117,7 +117,7 @@ final class EndpointConnection {
   void connect() {
     if (!closed && connected == null && attempt == null) {
       pause.dispose();
-      new Attempt(new EndpointChannel(opener.get(), where)).begin();
+      new Attempt(newChannel()).begin();
     }
   }
 
@@ -140,6 +140,24 @@ final class EndpointConnection {
       retire(doubtful, why);
     }
     connect();
+  }
+
+  private EndpointChannel newChannel() {
+    return new EndpointChannel(
+        opener.get(),
+        where,
+        settings.connectTimeout().toNanos(),
+        settings::now,
+        silent -> host.locked(() -> doubt(silent)));
+  }
+
+  /** Calls have waited in vain for as long as a new connection may take (CAS-2b). */
+  private void doubt(EndpointChannel silent) {
+    if (connected == silent) {
+      LOG.warn("cas {}: nothing received while calls waited, connecting anew", where);
+      connectAnew();
+      host.changed(this);
+    }
   }
 
   void close() {
