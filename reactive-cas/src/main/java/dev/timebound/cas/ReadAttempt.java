@@ -137,6 +137,12 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
   private void begin() {
     Claim<Shard> next = read.claim();
     claim = next;
+    if (wait == ENDED) {
+      if (next != null) {
+        next.cancelled(); // the cancel came before it was there
+      }
+      return;
+    }
     if (next == null) {
       fail(Status.UNAVAILABLE.withDescription("the ring has no shard").asRuntimeException());
       return;
