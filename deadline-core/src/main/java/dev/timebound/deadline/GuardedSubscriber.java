@@ -159,7 +159,8 @@ abstract class GuardedSubscriber<T> implements CoreSubscriber<T>, Subscription, 
   public final void onError(Throwable error) {
     if (end()) {
       actual.onError(passedOn(error));
-    } else {
+    } else if (!(error instanceof DeadlineExceededException)) {
+      // a deadline's end that upstream has seen too is no news to be logged as an error
       Operators.onErrorDropped(error, context);
     }
   }

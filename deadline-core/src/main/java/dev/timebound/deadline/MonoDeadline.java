@@ -140,7 +140,7 @@ final class MonoDeadline<T> extends MonoOperator<T, T> {
     public void onError(Throwable error) {
       if (end()) {
         actual.onError(bound.named(error, deadline));
-      } else {
+      } else if (!(error instanceof DeadlineExceededException)) {
         Operators.onErrorDropped(error, context);
       }
     }

@@ -136,7 +136,7 @@ public final class CasRing implements AutoCloseable {
    * UnknownBlobsException}. Otherwise as {@link #findMissing}.
    */
   public Mono<Set<Digest>> findMissingStrict(Set<Digest> digests) {
-    return lookups.findMissing(digests).map(BlobPresence::missingOrThrow);
+    return lookups.check(digests, BlobPresence::missingOrThrow);
   }
 
   /**
@@ -201,6 +201,7 @@ public final class CasRing implements AutoCloseable {
                 Flux.from(
                     Deadlines.<ReadManyResult>of(Deadlines.current(context), Reads.MANY)
                         .apply(new ReadMany(reads, capabilities, context).run(own))))
+        .contextWrite(Quiet::of)
         .name(Reads.MANY);
   }
 

@@ -5,6 +5,7 @@ import dev.timebound.cas.CasObservations.Observed;
 import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.Deadlines;
 import java.util.Set;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
 import reactor.util.context.ContextView;
@@ -27,14 +28,25 @@ final class Lookups {
 
   /** Never fails for a shard that does not answer: its blobs are {@link State#UNKNOWN}. */
   Mono<BlobPresence> findMissing(Set<Digest> digests) {
+    return check(digests, found -> found);
+  }
+
+  /**
+   * @param told what is told of it; may throw
+   */
+  <T> Mono<T> check(Set<Digest> digests, Function<BlobPresence, T> told) {
     Set<Digest> asked = Set.copyOf(digests);
     return Mono.deferContextual(
             context ->
-                new Lookup(shards, calls, meters, asked, context).run().tap(() -> new End(context)))
+                new Lookup(shards, calls, meters, asked, context)
+                    .run()
+                    .map(told)
+                    .tap(() -> new End<T>(context)))
+        .contextWrite(Quiet::of)
         .name(OPERATION);
   }
 
-  private final class End extends CallEnd<BlobPresence> {
+  private final class End<T> extends CallEnd<T> {
     private final Deadline caller;
     private final Observed observed;
     private final long beganAt = calls.settings().now();

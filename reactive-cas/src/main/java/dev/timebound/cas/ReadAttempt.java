@@ -8,16 +8,12 @@ import dev.timebound.health.Claim;
 import io.grpc.Status;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.concurrent.atomic.AtomicLongFieldUpdater;
 import java.util.concurrent.atomic.AtomicReferenceFieldUpdater;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Subscription;
 import reactor.core.CoreSubscriber;
-import reactor.core.Disposable;
-import reactor.core.Disposables;
 import reactor.core.publisher.Operators;
 import reactor.util.context.Context;
 
@@ -25,24 +21,19 @@ import reactor.util.context.Context;
  * One attempt of a read: one stream from one shard, each piece checked and handed on as it comes,
  * watched while the caller waits. It begins when the caller first asks for something.
  *
- * <p>{@link #wait} holds it together. While the caller waits it has the wait's number; who takes it
- * away (the next piece, the end, the timer, a cancel) is the one to go on, so that no two signals
- * meet downstream. A piece is asked of the call only when the caller asks for one, so that a wait
- * is the caller's, and a slow caller never runs into a limit. (CAS-3, CAS-33)
+ * <p>The {@link ReadWait} holds it together: who ends a wait (the next piece, the end, the timer, a
+ * cancel) is the one to go on, so that no two signals meet downstream. A piece is asked of the call
+ * only when the caller asks for one, so that a wait is the caller's, and a slow caller never runs
+ * into a limit. (CAS-3, CAS-33)
  */
 final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
   private static final AtomicLongFieldUpdater<ReadAttempt> DEMAND =
       AtomicLongFieldUpdater.newUpdater(ReadAttempt.class, "demand");
-  private static final AtomicIntegerFieldUpdater<ReadAttempt> WAIT =
-      AtomicIntegerFieldUpdater.newUpdater(ReadAttempt.class, "wait");
   private static final AtomicIntegerFieldUpdater<ReadAttempt> BEGUN =
       AtomicIntegerFieldUpdater.newUpdater(ReadAttempt.class, "begun");
 
   private static final AtomicReferenceFieldUpdater<ReadAttempt, @Nullable Throwable> PARKED =
       AtomicReferenceFieldUpdater.newUpdater(ReadAttempt.class, Throwable.class, "parked");
-
-  private static final int NOBODY = 0;
-  private static final int ENDED = -1;
 
   /** How long the server's goodbye is waited for once the blob is whole. */
   private static final long GOODBYE = Duration.ofSeconds(1).toNanos();
@@ -52,8 +43,9 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
   private final RingSettings settings;
   private final Operators.DeferredSubscription upstream = new Operators.DeferredSubscription();
 
+  private final ReadWait wait;
+
   private volatile long demand;
-  private volatile int wait;
 
   @SuppressWarnings("unused") // by BEGUN
   private volatile int begun;
@@ -67,33 +59,20 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
   // --- of whoever may go on
 
   private Deadline limit = Deadline.none();
+  private Duration allowed = Duration.ZERO;
   private long beganAt;
 
-  /** Waits so far; the last one's number while one lasts. */
-  private int waits;
-
-  /** Nothing has come yet, and the attempt's own limit holds. */
-  private boolean first = true;
-
-  /** Bytes have come. */
+  /** Bytes have come: until then the attempt's own limit holds. */
   private boolean alive;
 
   /** All bytes have been handed on. */
   private boolean whole;
 
-  // --- the timer's
-
-  private volatile long waitsSince;
-
-  /** How long a wait may last now, in nanoseconds; 0 where there is no limit. */
-  private volatile long patience;
-
-  private volatile Disposable timer = Disposables.disposed();
-
   ReadAttempt(BlobRead read, CoreSubscriber<? super ByteBuffer> actual) {
     this.read = read;
     this.actual = actual;
     this.settings = read.reads().settings();
+    this.wait = new ReadWait(settings, read.reads()::deliver, this::overdue);
   }
 
   @Override
@@ -112,7 +91,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
     if (BEGUN.compareAndSet(this, 0, 1)) {
       begin();
     } else if (before == 0) {
-      startWait();
+      wait.start();
       Throwable failure = PARKED.getAndSet(this, null);
       if (failure != null) {
         actual.onError(failure);
@@ -123,8 +102,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
 
   @Override
   public void cancel() {
-    if (WAIT.getAndSet(this, ENDED) != ENDED) {
-      timer.dispose();
+    if (wait.end()) {
       upstream.cancel();
       Claim<Shard> c = claim;
       if (c != null) {
@@ -137,7 +115,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
   private void begin() {
     Claim<Shard> next = read.claim();
     claim = next;
-    if (wait == ENDED) {
+    if (wait.isOver()) {
       if (next != null) {
         next.cancelled(); // the cancel came before it was there
       }
@@ -150,13 +128,12 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
     beganAt = settings.now();
     limit = settings.attemptLimit(read.caller(), read.candidatesLeft());
     long nanos = limit.isNone() ? 0 : limit.remainingNanos();
-    if (nanos < 0 || (nanos == 0 && !limit.isNone())) {
-      fail(new DeadlineExceededException(Reads.OPERATION, read.caller()));
+    allowed = Duration.ofNanos(Math.max(0, nanos));
+    if (!limit.isNone() && nanos <= 0) {
+      fail(late());
       return;
     }
-    patience = nanos;
-    startWait();
-    armWithin(nanos);
+    wait.begin(nanos);
     read.reads()
         .calls()
         .open(next)
@@ -177,21 +154,17 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
 
   @Override
   public void onNext(ReadResponse response) {
-    if (!takeWait()) {
+    if (!wait.take()) {
       return;
     }
     ByteString data = response.getData();
-    if (first) {
-      first = false;
-      patience = settings.gapTimeout().toNanos();
-    }
     if (data.isEmpty()) {
-      startWait();
-      upstream.request(1);
+      empty();
       return;
     }
     if (!alive) {
       alive = true;
+      wait.patience(settings.gapTimeout().toNanos());
       Claim<Shard> c = claim;
       if (c != null && c.isTrial()) {
         c.succeeded(); // not with the last byte of a long blob: others wait for the shard
@@ -203,19 +176,41 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
     } catch (DataLossException wrong) {
       read.reads().meters().mismatch();
       upstream.cancel();
-      end();
+      wait.end();
       fail(wrong);
       return;
     }
     read.reads().meters().read(piece.remaining());
     whole = read.remaining() == 0;
-    actual.onNext(piece);
+    handOn(piece);
     long left = Operators.produced(DEMAND, this, 1);
     if (whole) {
       awaitGoodbye();
     } else if (left > 0) {
-      startWait();
+      wait.start();
     }
+  }
+
+  private void handOn(ByteBuffer piece) {
+    try {
+      actual.onNext(piece);
+    } catch (Throwable t) {
+      cancel(); // it must not throw, and gets nothing more
+      throw t;
+    }
+  }
+
+  /**
+   * A sign of life between two pieces. Before the first it is no answer, since a proxy may send it
+   * for a dead server, and after the last there is nothing to live for.
+   */
+  private void empty() {
+    if (alive && !whole) {
+      wait.start();
+    } else {
+      wait.goOn();
+    }
+    upstream.request(1);
   }
 
   /** What comes beyond the last byte must be seen; what does not come is not missed. (CAS-30a) */
@@ -225,17 +220,14 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
       c.succeeded();
       read.reads().compression().served(c.member(), read.digest(), currentContext());
     }
-    timer.dispose();
-    patience = Math.min(GOODBYE, settings.gapTimeout().toNanos());
-    if (startWait()) {
-      arm(patience);
+    if (wait.last(Math.min(GOODBYE, settings.gapTimeout().toNanos()))) {
       upstream.request(1);
     }
   }
 
   @Override
   public void onError(Throwable failure) {
-    if (!end()) {
+    if (!wait.end()) {
       return;
     }
     if (whole) {
@@ -248,7 +240,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
 
   @Override
   public void onComplete() {
-    if (!end()) {
+    if (!wait.end()) {
       return;
     }
     if (whole) {
@@ -311,98 +303,32 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
     }
   }
 
-  // --- the wait
-
-  /** False where the attempt is over. */
-  private boolean startWait() {
-    waitsSince = settings.now();
-    int number = waits + 1;
-    waits = number < 0 ? 1 : number;
-    return WAIT.compareAndSet(this, NOBODY, waits);
-  }
-
-  /** Ends the wait for what has come; false where the attempt is over. */
-  private boolean takeWait() {
-    while (true) {
-      int w = wait;
-      if (w == ENDED) {
-        return false;
-      }
-      if (WAIT.compareAndSet(this, w, NOBODY)) {
-        return true;
-      }
-    }
-  }
-
-  /** True for the one that ends the attempt. */
-  private boolean end() {
-    boolean mine = WAIT.getAndSet(this, ENDED) != ENDED;
-    if (mine) {
-      timer.dispose();
-    }
-    return mine;
-  }
-
-  private void arm(long nanos) {
-    try {
-      timer = settings.scheduler().schedule(this::tick, nanos, TimeUnit.NANOSECONDS);
-    } catch (RejectedExecutionException shutDown) {
-      return; // no more timers: the caller's deadline still holds
-    }
-    if (wait == ENDED) {
-      timer.dispose();
-    }
-  }
-
-  /**
-   * One timer for all waits, never longer away than the shortest limit to come. What is overdue is
-   * confirmed where pieces are delivered, behind those that have come in by now: one that waits
-   * there for a thread is no silence of the server's.
-   */
-  private void tick() {
-    int w = wait;
-    if (w == ENDED) {
-      return;
-    }
-    long most = patience;
-    long left = w == NOBODY || most == 0 ? most : most - (settings.now() - waitsSince);
-    if (left > 0 || most == 0) {
-      armWithin(left);
-    } else {
-      read.reads().deliver(() -> overdue(w));
-    }
-  }
-
-  private void armWithin(long nanos) {
-    long gap = settings.gapTimeout().toNanos();
-    arm(nanos == 0 ? gap : Math.min(nanos, gap));
-  }
-
-  private void overdue(int w) {
-    if (!WAIT.compareAndSet(this, w, ENDED)) {
-      if (wait != ENDED) {
-        armWithin(0);
-      }
-      return;
-    }
-    if (whole) {
-      upstream.cancel();
-      complete();
-      return;
-    }
+  /** The wait has lasted too long, and is over. */
+  private void overdue() {
     upstream.cancel();
-    fail(late());
+    if (whole) {
+      complete();
+    } else {
+      fail(late());
+    }
   }
 
   private Throwable late() {
     Deadline caller = read.caller();
-    if (first && (limit == caller || caller.isExpired())) {
+    if (!alive && (limit == caller || caller.isExpired())) {
       return new DeadlineExceededException(Reads.OPERATION, caller);
     }
     String what =
-        first
-            ? ": nothing received within " + Duration.ofNanos(patience)
+        !alive
+            ? ": nothing received within " + limitInWords()
             : ": nothing received for " + settings.gapTimeout() + " while it was waited for";
     return Status.DEADLINE_EXCEEDED.withDescription(shard() + what).asRuntimeException();
+  }
+
+  private String limitInWords() {
+    Duration rpc = settings.rpcTimeout();
+    return read.caller().isNone() && !rpc.isZero()
+        ? rpc.toString()
+        : "its share of the time, " + allowed.toMillis() + " ms";
   }
 }

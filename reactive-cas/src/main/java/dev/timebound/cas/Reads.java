@@ -45,6 +45,7 @@ final class Reads {
     return digest.isEmpty()
         ? Flux.empty()
         : Flux.deferContextual(context -> new BlobRead(this, digest, context).chunks())
+            .contextWrite(Quiet::of)
             .name(OPERATION);
   }
 

@@ -31,6 +31,7 @@ record RingSettings(
     boolean compression,
     Scheduler scheduler) {
 
+  private static final Duration LEAST_SHARE = Duration.ofMillis(20);
   private static final Duration FIRST_RETRY = Duration.ofMillis(20);
   private static final Duration LONGEST_RETRY = Duration.ofSeconds(1);
   private static final Duration FIRST_RECONNECT = Duration.ofMillis(500);
@@ -43,12 +44,17 @@ record RingSettings(
 
   /**
    * What one attempt may take (CAS-3, CAS-3a): rpcTimeout, or the caller's share where that is
-   * less. The caller's own deadline, the same object, where nothing shortens it.
+   * less. The caller's own deadline, the same object, where nothing shortens it, or where a share
+   * would be too short to say anything of a shard: one that is well must not become suspect for its
+   * caller's haste (CAS-20a).
    *
    * @param candidatesLeft shards that may still be tried, this one included
    */
   Deadline attemptLimit(Deadline caller, int candidatesLeft) {
     Deadline share = caller.share(candidatesLeft);
+    if (share != caller && share.remaining().compareTo(LEAST_SHARE) < 0) {
+      share = caller;
+    }
     return rpcTimeout.isZero() ? share : share.earlier(Deadline.after(rpcTimeout, scheduler));
   }
 

@@ -45,6 +45,7 @@ final class Writes {
     return digest.isEmpty()
         ? nothing(digest, content)
         : Mono.deferContextual(context -> new BlobWrite(this, digest, content, context).run())
+            .contextWrite(Quiet::of)
             .name(OPERATION);
   }
 
@@ -59,6 +60,7 @@ final class Writes {
                 Flux.from(
                     Deadlines.<WriteManyResult>of(Deadlines.current(context), MANY)
                         .apply(new WriteMany(this, context).run(own))))
+        .contextWrite(Quiet::of)
         .name(MANY);
   }
 

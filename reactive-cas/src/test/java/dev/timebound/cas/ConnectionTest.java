@@ -411,7 +411,8 @@ class ConnectionTest {
     void waitsInTheChannel() {
       FaultProxy proxy = proxyTo(closing(PlainServer.start()));
       proxy.acceptAndSayNothing();
-      EndpointChannel channel = new EndpointChannel(raw(proxy.port()), "s0 at x", 1, System::nanoTime, silent -> {});
+      EndpointChannel channel =
+          new EndpointChannel(raw(proxy.port()), "s0 at x", 1, System::nanoTime, silent -> {});
       CompletableFuture<Status> end = new CompletableFuture<>();
       ClientCall<FindMissingBlobsRequest, FindMissingBlobsResponse> call =
           channel.newCall(

@@ -1,6 +1,7 @@
 package dev.timebound.cas;
 
 import static dev.timebound.cas.Patience.LONG;
+import static dev.timebound.cas.Patience.until;
 import static dev.timebound.cas.TestRing.end;
 import static dev.timebound.cas.TestRing.failure;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -90,6 +91,7 @@ class ObservationsTest {
     t.ring.read(t.put(0, 0)).subscribe().dispose();
     failure(t.ring.read(t.put(0, 0)).transform(Deadlines.within(Duration.ofMillis(50))));
 
+    until("all are told", () -> stopped.size() == 3);
     assertThat(stopped)
         .extracting(c -> value(c, "outcome"))
         .containsExactly("not_found", "cancelled", "deadline");
@@ -106,5 +108,16 @@ class ObservationsTest {
     assertThat(stopped).hasSize(1);
     assertThat(stopped.get(0).getName()).isEqualTo("timebound.cas.find-missing");
     assertThat(value(stopped.get(0), "outcome")).isEqualTo("ok");
+  }
+
+  @Test
+  @DisplayName("DL-5 a strict check that leaves something unknown has failed, nobody cancelled it")
+  void strict() {
+    t.server(0).findMissing().always(CasScript.status(Status.UNAVAILABLE));
+    Throwable failure = failure(t.ring.findMissingStrict(Set.of(t.put(0), t.put(1))));
+
+    assertThat(stopped).hasSize(1);
+    assertThat(value(stopped.get(0), "outcome")).isEqualTo("unavailable");
+    assertThat(stopped.get(0).getError()).isSameAs(failure);
   }
 }

@@ -2,6 +2,7 @@ package dev.timebound.cas.kit;
 
 import io.grpc.Metadata;
 import io.grpc.Status;
+import java.time.Duration;
 
 /** How a call ends that is not let to its end. */
 public final class CasEnd {
@@ -11,19 +12,26 @@ public final class CasEnd {
     RESET,
     GO_AWAY,
     CLOSE,
-    RESET_CONNECTION
+    RESET_CONNECTION,
+    KEEP_ALIVES
   }
 
   private final Kind kind;
   private final Status status;
   private final Metadata trailers;
   private final long code;
+  private final Duration every;
 
   private CasEnd(Kind kind, Status status, Metadata trailers, long code) {
+    this(kind, status, trailers, code, Duration.ZERO);
+  }
+
+  private CasEnd(Kind kind, Status status, Metadata trailers, long code, Duration every) {
     this.kind = kind;
     this.status = status;
     this.trailers = trailers;
     this.code = code;
+    this.every = every;
   }
 
   /** With that status. */
@@ -66,6 +74,11 @@ public final class CasEnd {
     return new CasEnd(Kind.RESET_CONNECTION, Status.OK, new Metadata(), 0);
   }
 
+  /** Not at all: of a read an empty message is sent every so often, on the real clock. */
+  public static CasEnd keepAlives(Duration every) {
+    return new CasEnd(Kind.KEEP_ALIVES, Status.OK, new Metadata(), 0, every);
+  }
+
   Kind kind() {
     return kind;
   }
@@ -76,6 +89,10 @@ public final class CasEnd {
 
   Metadata trailers() {
     return trailers;
+  }
+
+  Duration every() {
+    return every;
   }
 
   long code() {

@@ -1,8 +1,10 @@
 package dev.timebound.cas.kit;
 
 import dev.timebound.cas.kit.CasScript.Terms;
+import dev.timebound.cas.wire.ByteStreams.ReadResponse;
 import io.grpc.Status;
 import io.grpc.stub.ServerCallStreamObserver;
+import io.grpc.stub.StreamObserver;
 import java.time.Duration;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
@@ -128,8 +130,17 @@ final class CasTurn {
       case CLOSE -> call.link().close();
       case RESET_CONNECTION -> call.link().reset();
       case SILENCE -> {}
+      case KEEP_ALIVES -> keepAlive(end.every());
     }
     return true;
+  }
+
+  @SuppressWarnings("unchecked") // a read's: the only method that has this end
+  private synchronized void keepAlive(Duration every) {
+    if (!out.isCancelled()) {
+      ((StreamObserver<ReadResponse>) out).onNext(ReadResponse.getDefaultInstance());
+      house.after(every, () -> keepAlive(every));
+    }
   }
 
   synchronized void fail(Status status) {

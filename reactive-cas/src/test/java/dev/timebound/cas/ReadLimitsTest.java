@@ -1,0 +1,155 @@
+package dev.timebound.cas;
+
+import static dev.timebound.cas.Patience.LONG;
+import static dev.timebound.cas.Patience.until;
+import static dev.timebound.cas.TestRing.end;
+import static dev.timebound.cas.TestRing.failure;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import dev.timebound.cas.kit.CasEnd;
+import dev.timebound.cas.kit.CasScript;
+import dev.timebound.deadline.DeadlineExceededException;
+import dev.timebound.deadline.Deadlines;
+import dev.timebound.health.MemberStatus;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.UnaryOperator;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.DisplayName;
+import org.junit.jupiter.api.Test;
+import org.reactivestreams.Subscription;
+import reactor.core.CoreSubscriber;
+import reactor.core.publisher.Hooks;
+import reactor.core.scheduler.Schedulers;
+
+/** The ends of a read's time, where a clock that stands still would prove nothing. */
+class ReadLimitsTest {
+  private final List<TestRing> rings = new ArrayList<>();
+
+  private TestRing ring(int shards, UnaryOperator<CasRingBuilder> settings) {
+    TestRing made =
+        TestRing.of(shards, s -> settings.apply(s.scheduler(Schedulers.parallel()).retries(0)));
+    rings.add(made);
+    return made;
+  }
+
+  @AfterEach
+  void close() {
+    rings.forEach(TestRing::close);
+  }
+
+  @Test
+  @DisplayName("CAS-30a empty messages after the last byte do not hold back the end")
+  void keepAlivesAfterTheLast() {
+    TestRing t = ring(1, settings -> settings);
+    Digest digest = t.put(t.contentOf(0, 1000), 0);
+    t.server(0)
+        .reads()
+        .next(
+            CasScript.correct()
+                .chunkSize(500)
+                .stopAfter(2, CasEnd.keepAlives(Duration.ofMillis(10))));
+
+    assertThat(end(t.ring.read(digest)).join()).isNull();
+  }
+
+  @Test
+  @DisplayName("CAS-3 empty messages before the first byte are no answer: rpcTimeout holds")
+  void keepAlivesBeforeTheFirst() {
+    TestRing t = ring(1, settings -> settings.rpcTimeout(Duration.ofMillis(500)));
+    Digest digest = t.put(0, 0);
+    t.server(0)
+        .reads()
+        .next(CasScript.correct().stopAfter(0, CasEnd.keepAlives(Duration.ofMillis(10))));
+
+    assertThat(failure(t.ring.read(digest))).hasMessageContaining("nothing received within PT0.5S");
+  }
+
+  @Test
+  @DisplayName("CAS-3a a limit that has passed before the call is begun is the shard's own")
+  void passedBefore() {
+    TestRing t = ring(2, settings -> settings.rpcTimeout(Duration.ofNanos(1)));
+
+    assertThat(failure(t.ring.read(t.put(0, 0))))
+        .isInstanceOfSatisfying(
+            StatusRuntimeException.class,
+            e -> assertThat(e.getStatus().getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED))
+        .hasMessageContaining("s0");
+  }
+
+  @Test
+  @DisplayName("CAS-20a callers in a hurry make no shard suspect that is well")
+  void hurry() {
+    TestRing t = ring(3, settings -> settings);
+    Digest digest = t.put(0, 0);
+    t.servers.forEach(server -> server.reads().always(CasScript.silence()));
+    for (int i = 0; i < 8; i++) {
+      assertThatThrownBy(
+              () ->
+                  t.ring
+                      .read(digest)
+                      .transform(Deadlines.within(Duration.ofMillis(15)))
+                      .blockLast(LONG))
+          .isInstanceOf(DeadlineExceededException.class);
+    }
+    for (int shard = 0; shard < 3; shard++) {
+      assertThat(t.status(shard)).isEqualTo(MemberStatus.HEALTHY);
+    }
+  }
+
+  @Test
+  @DisplayName("CAS-20a what a call fails with after its deadline has ended it is no ERROR")
+  void quiet() {
+    TestRing t = ring(2, settings -> settings);
+    Digest digest = t.put(0, 0);
+    t.servers.forEach(server -> server.reads().always(CasScript.silence()));
+    List<Throwable> dropped = new CopyOnWriteArrayList<>();
+    Hooks.onErrorDropped(dropped::add);
+    try {
+      for (int i = 0; i < 300; i++) {
+        Duration deadline = Duration.ofMillis(1 + i % 5);
+        failure(t.ring.read(digest).transform(Deadlines.within(deadline)));
+      }
+      until("no call is open", () -> t.ring.openCalls() == 0);
+    } finally {
+      Hooks.resetOnErrorDropped();
+    }
+    assertThat(dropped).isEmpty();
+  }
+
+  @Test
+  @DisplayName("CAS-33 a subscriber that throws leaves nothing open")
+  void throwing() {
+    TestRing t = ring(1, settings -> settings);
+    Digest digest = t.put(t.contentOf(0, 1000), 0);
+    t.server(0).reads().always(CasScript.correct().chunkSize(100));
+    t.ring
+        .read(digest)
+        .subscribe(
+            new CoreSubscriber<ByteBuffer>() {
+              @Override
+              public void onSubscribe(Subscription subscription) {
+                subscription.request(1);
+              }
+
+              @Override
+              public void onNext(ByteBuffer piece) {
+                throw new IllegalStateException("not mine");
+              }
+
+              @Override
+              public void onError(Throwable failure) {}
+
+              @Override
+              public void onComplete() {}
+            });
+    t.server(0).reads().awaitCall(1).awaitEnd();
+    until("no claim is open", () -> t.ring.health().openClaims() == 0);
+  }
+}
