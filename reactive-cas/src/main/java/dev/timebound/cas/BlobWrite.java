@@ -1,5 +1,6 @@
 package dev.timebound.cas;
 
+import dev.timebound.cas.CasObservations.Observed;
 import dev.timebound.cas.ShardStatuses.Verdict;
 import dev.timebound.cas.wire.ByteStreamGrpc;
 import dev.timebound.cas.wire.ByteStreams.QueryWriteStatusRequest;
@@ -12,13 +13,13 @@ import dev.timebound.grpc.CallAttempt;
 import dev.timebound.grpc.GrpcCalls;
 import dev.timebound.health.Claim;
 import io.github.resilience4j.core.IntervalFunction;
+import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
@@ -33,11 +34,14 @@ import reactor.util.retry.Retry;
  */
 final class BlobWrite {
   private static final IntervalFunction BACKOFF = RingSettings.retryBackoff();
+  private static final MethodDescriptor<WriteRequest, WriteResponse> METHOD =
+      ByteStreamGrpc.getWriteMethod();
 
   private final Writes writes;
   private final Digest digest;
   private final Shard home;
   private final Deadline caller;
+  private final ContextView context;
   private final UploadSource source;
   private final RingSettings settings;
 
@@ -56,7 +60,7 @@ final class BlobWrite {
   private int retried;
   private boolean renewed;
 
-  private final AtomicBoolean over = new AtomicBoolean();
+  private volatile int attempts;
 
   // of the attempt under way, or the one that failed last
   private CallAttempt attempt = CallAttempt.create();
@@ -70,6 +74,7 @@ final class BlobWrite {
     this.digest = digest;
     this.settings = writes.settings();
     this.home = writes.shards().home(digest);
+    this.context = context;
     this.caller = Deadlines.current(context);
     this.source =
         new UploadSource(
@@ -84,20 +89,27 @@ final class BlobWrite {
             .retryWhen(Retry.from(failed -> failed.concatMap(signal -> after(signal.failure()))))
             .onErrorMap(this::told);
     return Mono.from(Deadlines.<WriteResult>of(caller, Writes.OPERATION).apply(all))
-        .doOnSuccess(done -> ended(CasMeters.OK, beganAt))
-        .doOnError(e -> ended(CasMeters.outcome(e), beganAt))
-        .doOnCancel(
-            () -> ended(caller.isExpired() ? CasMeters.DEADLINE : CasMeters.CANCELLED, beganAt));
+        .tap(() -> new End(beganAt));
   }
 
-  /** Told once: the deadline's timer may cancel it as it fails for that deadline itself. */
-  private void ended(String outcome, long beganAt) {
-    if (!over.compareAndSet(false, true)) {
-      return;
+  private final class End extends CallEnd<WriteResult> {
+    private final Observed observed =
+        writes.observations().begin(Writes.OPERATION, digest, context);
+    private final long beganAt;
+
+    End(long beganAt) {
+      super(Writes.OPERATION, caller);
+      this.beganAt = beganAt;
     }
-    source.close();
-    caller.charge(Writes.OPERATION, settings.now() - beganAt);
-    writes.meters().writeEnded(outcome, settings.now() - beganAt);
+
+    @Override
+    void tell(String outcome, @Nullable Throwable failure) {
+      source.close();
+      long took = settings.now() - beganAt;
+      caller.charge(Writes.OPERATION, took);
+      writes.meters().writeEnded(outcome, took);
+      observed.ended(outcome, failure, attempts, attempts == 0 ? null : home.name(), caller);
+    }
   }
 
   // --- one attempt
@@ -181,6 +193,7 @@ final class BlobWrite {
       return Mono.error(ShardCapabilities.left(home));
     }
     CallAttempt made = CallAttempt.create();
+    attempts = attempts + 1; // one after the other
     attempt = made;
     opened = null;
     UploadWatch watch = new UploadWatch(home, settings, made);
@@ -188,16 +201,16 @@ final class BlobWrite {
     return Mono.firstWithSignal(call, watch.stalled())
         .map(answer -> checked(answer, watch))
         .onErrorMap(e -> ShardCalls.told(e, caller, caller, home.name()))
-        .doOnSuccess(done -> claim.succeeded())
+        .doOnSuccess(done -> writes.calls().succeeded(claim, METHOD))
         .doOnError(e -> end(claim, e))
-        .doOnCancel(claim::cancelled);
+        .doOnCancel(() -> writes.calls().cancelled(claim, METHOD));
   }
 
   private Mono<WriteResponse> call(ShardCalls.Opened with, CallAttempt made, UploadWatch watch) {
     opened = with;
     return GrpcCalls.clientStreaming(
         with.channel(),
-        ByteStreamGrpc.getWriteMethod(),
+        METHOD,
         with.options().withOption(CallAttempt.KEY, made),
         requests()
             .doOnNext(
@@ -215,11 +228,11 @@ final class BlobWrite {
     return compressed ? Zstd.compress(plain) : plain;
   }
 
-  private static void end(Claim<Shard> claim, Throwable failure) {
+  private void end(Claim<Shard> claim, Throwable failure) {
     if (failure instanceof SourceException) {
-      claim.cancelled();
+      writes.calls().cancelled(claim, METHOD);
     } else {
-      ShardCalls.end(claim, failure);
+      writes.calls().failed(claim, METHOD, failure);
     }
   }
 

@@ -70,6 +70,13 @@ abstract class CasMeters {
   /** Bytes of an upload were handed to its call, those that are sent again too. */
   void written(int bytes) {}
 
+  /**
+   * A call to a shard has ended, one attempt of whatever it was for.
+   *
+   * @param method its full name
+   */
+  void called(String shard, String method, String outcome) {}
+
   /** A batch is sent. */
   void batch(String kind, int blobs) {}
 
@@ -94,6 +101,11 @@ abstract class CasMeters {
         new ConcurrentHashMap<>();
 
     private final ConcurrentHashMap<String, Timer> lookups = new ConcurrentHashMap<>();
+
+    /** By shard, method and outcome: nothing is made for a call whose like there was before. */
+    private final ConcurrentHashMap<
+            String, ConcurrentHashMap<String, ConcurrentHashMap<String, Counter>>>
+        calls = new ConcurrentHashMap<>();
 
     InRegistry(MeterRegistry registry, String ring) {
       this.registry = registry;
@@ -175,6 +187,38 @@ abstract class CasMeters {
     @Override
     void written(int bytes) {
       bytesWritten.increment(bytes);
+    }
+
+    @Override
+    void called(String shard, String method, String outcome) {
+      var ofShard = calls.get(shard);
+      var ofMethod = ofShard == null ? null : ofShard.get(method);
+      Counter counter = ofMethod == null ? null : ofMethod.get(outcome);
+      (counter == null ? calls(shard, method, outcome) : counter).increment();
+    }
+
+    private Counter calls(String shard, String method, String outcome) {
+      return calls
+          .computeIfAbsent(shard, any -> new ConcurrentHashMap<>())
+          .computeIfAbsent(method, any -> new ConcurrentHashMap<>())
+          .computeIfAbsent(
+              outcome,
+              any ->
+                  counter(
+                      "timebound.cas.calls",
+                      "calls to a shard, each attempt",
+                      "shard",
+                      shard,
+                      "operation",
+                      operation(method),
+                      "outcome",
+                      outcome));
+    }
+
+    /** As in find-missing-blobs. */
+    private static String operation(String method) {
+      String bare = method.substring(method.lastIndexOf('/') + 1);
+      return bare.replaceAll("(?<=.)([A-Z])", "-$1").toLowerCase(Locale.ROOT);
     }
 
     @Override

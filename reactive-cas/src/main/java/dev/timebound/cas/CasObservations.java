@@ -36,6 +36,7 @@ abstract class CasObservations {
      * It has ended: called once.
      *
      * @param failure null where it succeeded or was cancelled
+     * @param attempts 0 where they are not counted
      * @param shard the last attempt's, null where it had none
      */
     void ended(
@@ -92,8 +93,10 @@ abstract class CasObservations {
             deadline,
             failure,
             end -> {
-              end.lowCardinalityKeyValue("outcome", outcome)
-                  .highCardinalityKeyValue("attempts", Integer.toString(attempts));
+              end.lowCardinalityKeyValue("outcome", outcome);
+              if (attempts > 0) {
+                end.highCardinalityKeyValue("attempts", Integer.toString(attempts));
+              }
               if (shard != null) {
                 end.lowCardinalityKeyValue("shard", shard);
               }

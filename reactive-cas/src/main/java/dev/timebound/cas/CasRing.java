@@ -73,12 +73,13 @@ public final class CasRing implements AutoCloseable {
       all.forEach(group::add);
       this.shards = new RingShards(builder.selector(), all, group);
       this.calls =
-          new ShardCalls(settings, builder.headerSource(), builder.tokens(settings.scheduler()));
+          new ShardCalls(
+              settings, builder.headerSource(), builder.tokens(settings.scheduler()), meters);
       this.capabilities = new ShardCapabilities(shards, calls);
       Compression compression = new Compression(settings.compression(), capabilities);
       this.reads = new Reads(shards, calls, delivery, meters, observations, compression);
       this.lookups = new Lookups(shards, calls, meters, observations);
-      this.writes = new Writes(shards, calls, capabilities, compression, meters);
+      this.writes = new Writes(shards, calls, capabilities, compression, meters, observations);
       all.forEach(shard -> shard.connection().start());
     } catch (Throwable e) {
       letGo(all, made);
@@ -195,14 +196,7 @@ public final class CasRing implements AutoCloseable {
    * dev.timebound.deadline.DeadlineExceededException}.
    */
   public Flux<ReadManyResult> readMany(Collection<Digest> digests) {
-    List<Digest> own = List.copyOf(digests);
-    return Flux.deferContextual(
-            context ->
-                Flux.from(
-                    Deadlines.<ReadManyResult>of(Deadlines.current(context), Reads.MANY)
-                        .apply(new ReadMany(reads, capabilities, context).run(own))))
-        .contextWrite(Quiet::of)
-        .name(Reads.MANY);
+    return reads.readMany(digests, capabilities);
   }
 
   /**

@@ -64,7 +64,7 @@ final class Lookups {
     @Override
     void tell(String outcome, @Nullable Throwable failure) {
       meters.lookupEnded(outcome, calls.settings().now() - beganAt);
-      observed.ended(outcome, failure, 1, null, caller);
+      observed.ended(outcome, failure, 0, null, caller);
     }
   }
 }

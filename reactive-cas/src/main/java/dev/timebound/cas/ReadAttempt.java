@@ -1,10 +1,13 @@
 package dev.timebound.cas;
 
 import com.google.protobuf.ByteString;
+import dev.timebound.cas.wire.ByteStreamGrpc;
+import dev.timebound.cas.wire.ByteStreams.ReadRequest;
 import dev.timebound.cas.wire.ByteStreams.ReadResponse;
 import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.health.Claim;
+import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -34,6 +37,9 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
 
   private static final AtomicReferenceFieldUpdater<ReadAttempt, @Nullable Throwable> PARKED =
       AtomicReferenceFieldUpdater.newUpdater(ReadAttempt.class, Throwable.class, "parked");
+
+  private static final MethodDescriptor<ReadRequest, ReadResponse> METHOD =
+      ByteStreamGrpc.getReadMethod();
 
   /** How long the server's goodbye is waited for once the blob is whole. */
   private static final long GOODBYE = Duration.ofSeconds(1).toNanos();
@@ -106,7 +112,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
       upstream.cancel();
       Claim<Shard> c = claim;
       if (c != null) {
-        c.cancelled();
+        calls().cancelled(c, METHOD);
         charge();
       }
     }
@@ -117,7 +123,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
     claim = next;
     if (wait.isOver()) {
       if (next != null) {
-        next.cancelled(); // the cancel came before it was there
+        calls().cancelled(next, METHOD); // the cancel came before it was there
       }
       return;
     }
@@ -134,8 +140,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
       return;
     }
     wait.begin(nanos);
-    read.reads()
-        .calls()
+    calls()
         .open(next)
         .flatMapMany(
             with -> {
@@ -167,7 +172,9 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
       wait.patience(settings.gapTimeout().toNanos());
       Claim<Shard> c = claim;
       if (c != null && c.isTrial()) {
-        c.succeeded(); // not with the last byte of a long blob: others wait for the shard
+        calls()
+            .succeeded(
+                c, METHOD); // not with the last byte of a long blob: others wait for the shard
       }
     }
     ByteBuffer piece = data.asReadOnlyByteBuffer();
@@ -217,7 +224,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
   private void awaitGoodbye() {
     Claim<Shard> c = claim;
     if (c != null) {
-      c.succeeded();
+      calls().succeeded(c, METHOD);
       read.reads().compression().served(c.member(), read.digest(), currentContext());
     }
     if (wait.last(Math.min(GOODBYE, settings.gapTimeout().toNanos()))) {
@@ -287,8 +294,12 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
       c = read.claimAgain(c.member());
     }
     if (c != null) {
-      ShardCalls.end(c, failure);
+      calls().failed(c, METHOD, failure);
     }
+  }
+
+  private ShardCalls calls() {
+    return read.reads().calls();
   }
 
   private String shard() {

@@ -3,9 +3,12 @@ package dev.timebound.cas;
 import dev.timebound.cas.wire.ByteStreamGrpc;
 import dev.timebound.cas.wire.ByteStreams.ReadRequest;
 import dev.timebound.cas.wire.ByteStreams.ReadResponse;
+import dev.timebound.deadline.Deadlines;
 import dev.timebound.grpc.DeliveryExecutor;
 import dev.timebound.grpc.GrpcCalls;
 import java.nio.ByteBuffer;
+import java.util.Collection;
+import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Flux;
@@ -58,6 +61,18 @@ final class Reads {
                   "size: " + size + " (expected: <= " + LARGEST_ARRAY + " for readAll)"));
     }
     return read(digest).collect(() -> new Whole((int) size), Whole::add).map(Whole::bytes);
+  }
+
+  Flux<ReadManyResult> readMany(Collection<Digest> digests, ShardCapabilities capabilities) {
+    List<Digest> own = List.copyOf(digests);
+    return Flux.deferContextual(
+            context ->
+                Flux.from(
+                        Deadlines.<ReadManyResult>of(Deadlines.current(context), MANY)
+                            .apply(new ReadMany(this, capabilities, context).run(own)))
+                    .tap(() -> new ManyEnd<>(MANY, observations, context)))
+        .contextWrite(Quiet::of)
+        .name(MANY);
   }
 
   /** A blob's bytes, put together. */

@@ -29,16 +29,21 @@ final class ShardCalls {
   private final RingSettings settings;
   private final Function<ContextView, Metadata> headers;
   private final @Nullable Tokens tokens;
+  private final CasMeters meters;
 
   /**
    * @param headers of a call, from its subscriber's Context
    * @param tokens null where calls carry none
    */
   ShardCalls(
-      RingSettings settings, Function<ContextView, Metadata> headers, @Nullable Tokens tokens) {
+      RingSettings settings,
+      Function<ContextView, Metadata> headers,
+      @Nullable Tokens tokens,
+      CasMeters meters) {
     this.settings = settings;
     this.headers = headers;
     this.tokens = tokens;
+    this.meters = meters;
   }
 
   RingSettings settings() {
@@ -128,9 +133,9 @@ final class ShardCalls {
                       .apply(sent(claim, method, request, true)));
           return bounded
               .onErrorMap(e -> told(e, caller, limit, claim.member().name()))
-              .doOnSuccess(answer -> claim.succeeded())
-              .doOnError(e -> end(claim, e))
-              .doOnCancel(claim::cancelled);
+              .doOnSuccess(answer -> succeeded(claim, method))
+              .doOnError(e -> failed(claim, method, e))
+              .doOnCancel(() -> cancelled(claim, method));
         });
   }
 
@@ -173,13 +178,28 @@ final class ShardCalls {
         .asRuntimeException();
   }
 
+  // --- the end of an attempt: told to its claim, and counted once
+
+  void succeeded(Claim<Shard> claim, MethodDescriptor<?, ?> method) {
+    if (claim.succeeded()) {
+      meters.called(claim.member().name(), method.getFullMethodName(), CasMeters.OK);
+    }
+  }
+
+  /** The caller has given up, or what failed is no shard's matter. */
+  void cancelled(Claim<Shard> claim, MethodDescriptor<?, ?> method) {
+    if (claim.cancelled()) {
+      meters.called(claim.member().name(), method.getFullMethodName(), CasMeters.CANCELLED);
+    }
+  }
+
   /** Tells the claim of a failure, as {@link #told} words it. */
-  static void end(Claim<Shard> claim, Throwable failure) {
+  void failed(Claim<Shard> claim, MethodDescriptor<?, ?> method, Throwable failure) {
     ShardStatuses.Verdict verdict = ShardStatuses.of(failure);
-    if (verdict.kind == null) {
-      claim.cancelled();
-    } else {
-      claim.failed(verdict.kind, failure);
+    boolean first = verdict.kind == null ? claim.cancelled() : claim.failed(verdict.kind, failure);
+    if (first) {
+      String outcome = CasMeters.outcome(failure);
+      meters.called(claim.member().name(), method.getFullMethodName(), outcome);
     }
   }
 }

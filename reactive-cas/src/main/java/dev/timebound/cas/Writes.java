@@ -22,6 +22,7 @@ final class Writes {
   private final ShardCapabilities capabilities;
   private final Compression compression;
   private final CasMeters meters;
+  private final CasObservations observations;
 
   /** No two rings' are alike. Made once: the JVM's secure randomness may read a file. */
   private final UUID firstUpload = UUID.randomUUID();
@@ -33,12 +34,14 @@ final class Writes {
       ShardCalls calls,
       ShardCapabilities capabilities,
       Compression compression,
-      CasMeters meters) {
+      CasMeters meters,
+      CasObservations observations) {
     this.shards = shards;
     this.calls = calls;
     this.capabilities = capabilities;
     this.compression = compression;
     this.meters = meters;
+    this.observations = observations;
   }
 
   Mono<WriteResult> write(Digest digest, Publisher<? extends ByteBuffer> content) {
@@ -58,8 +61,9 @@ final class Writes {
     return Flux.deferContextual(
             context ->
                 Flux.from(
-                    Deadlines.<WriteManyResult>of(Deadlines.current(context), MANY)
-                        .apply(new WriteMany(this, context).run(own))))
+                        Deadlines.<WriteManyResult>of(Deadlines.current(context), MANY)
+                            .apply(new WriteMany(this, context).run(own)))
+                    .tap(() -> new ManyEnd<>(MANY, observations, context)))
         .contextWrite(Quiet::of)
         .name(MANY);
   }
@@ -106,5 +110,9 @@ final class Writes {
 
   CasMeters meters() {
     return meters;
+  }
+
+  CasObservations observations() {
+    return observations;
   }
 }

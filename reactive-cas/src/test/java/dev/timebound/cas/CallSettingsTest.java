@@ -21,6 +21,7 @@ import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.UncheckedIOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -424,6 +425,58 @@ class CallSettingsTest {
 
       t.kill(2);
       until("it is counted", () -> count("timebound.cas.connect.failures") >= 1);
+    }
+
+    @Test
+    @DisplayName("CAS-20 each call to a shard is counted, by shard, operation and outcome")
+    void calls() {
+      TestRing t = ring(2, settings -> settings.meters(registry).retries(0));
+      Digest digest = t.put(0, 0, 1);
+      t.readsRight(digest);
+      t.server(0).reads().next(CasScript.status(Status.UNAVAILABLE));
+      t.readsRight(digest);
+      failure(t.ring.read(t.put(0)));
+      t.ring.write(t.contentOf(1, 10)).block(LONG);
+      t.server(1).writes().next(CasScript.status(Status.INVALID_ARGUMENT));
+      failure(t.ring.write(t.contentOf(1, 10)));
+      t.ring.findMissing(Set.of(digest)).block(LONG);
+      t.server(0).reads().always(CasScript.silence());
+      var given = t.ring.read(digest).subscribe();
+      t.server(0).reads().awaitCall(4);
+      given.dispose();
+
+      assertThat(calls("s0", "read", "ok")).isEqualTo(1);
+      assertThat(calls("s0", "read", "unavailable")).isEqualTo(1);
+      assertThat(calls("s1", "read", "ok")).isEqualTo(1);
+      assertThat(calls("s0", "read", "not_found")).isEqualTo(1);
+      assertThat(calls("s0", "read", "cancelled")).isEqualTo(1);
+      assertThat(calls("s1", "get-capabilities", "ok")).isEqualTo(1);
+      assertThat(calls("s1", "write", "ok")).isEqualTo(1);
+      assertThat(calls("s1", "write", "invalid_argument")).isEqualTo(1);
+      assertThat(calls("s0", "find-missing-blobs", "ok")).isEqualTo(1);
+    }
+
+    private double calls(String shard, String operation, String outcome) {
+      return count(
+          "timebound.cas.calls", "shard", shard, "operation", operation, "outcome", outcome);
+    }
+
+    @Test
+    @DisplayName("CAS-20 a call whose like was counted before makes nothing to be counted")
+    void nothingIsMade() {
+      CasMeters meters = CasMeters.of(registry, "cas");
+      String method = "google.bytestream.ByteStream/Read";
+      var threads = (com.sun.management.ThreadMXBean) ManagementFactory.getThreadMXBean();
+      long least = Long.MAX_VALUE;
+      for (int i = 0; i < 20; i++) {
+        long before = threads.getCurrentThreadAllocatedBytes();
+        for (int n = 0; n < 1000; n++) {
+          meters.called("s0", method, CasMeters.OK);
+        }
+        least = Math.min(least, threads.getCurrentThreadAllocatedBytes() - before);
+      }
+      assertThat(least).isLessThan(1000);
+      assertThat(calls("s0", "read", "ok")).isEqualTo(20_000);
     }
   }
 }

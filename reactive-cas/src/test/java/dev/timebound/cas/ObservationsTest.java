@@ -23,7 +23,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
-@DisplayName("DL-5 each read and each check is one observation")
+@DisplayName("DL-5 each read, write and check is one observation")
 class ObservationsTest {
   private final List<Observation.Context> stopped = new CopyOnWriteArrayList<>();
   private final ObservationRegistry registry = ObservationRegistry.create();
@@ -119,5 +119,55 @@ class ObservationsTest {
     assertThat(stopped).hasSize(1);
     assertThat(value(stopped.get(0), "outcome")).isEqualTo("unavailable");
     assertThat(stopped.get(0).getError()).isSameAs(failure);
+  }
+
+  @Test
+  @DisplayName("DL-5 a write tells its outcome, its attempts, its home and where the time went")
+  void write() {
+    byte[] content = t.contentOf(1, 1000);
+    Observation parent = Observation.start("parent", registry);
+    t.ring
+        .write(content)
+        .contextWrite(
+            c ->
+                Deadlines.put(c, Deadline.after(Duration.ofSeconds(30)))
+                    .put("micrometer.observation", parent))
+        .block(LONG);
+    t.server(1).writes().next(CasScript.status(Status.INVALID_ARGUMENT));
+    Throwable failure = failure(t.ring.write(t.contentOf(1, 100)));
+    t.server(1).writes().always(CasScript.silence());
+    var given = t.ring.write(t.contentOf(1, 100)).subscribe();
+    t.server(1).writes().awaitCall(3);
+    given.dispose();
+
+    until("all are told", () -> stopped.size() == 3);
+    assertThat(stopped)
+        .extracting(Observation.Context::getName)
+        .containsOnly("timebound.cas.write");
+    assertThat(stopped)
+        .extracting(c -> value(c, "outcome"))
+        .containsExactly("ok", "invalid_argument", "cancelled");
+    assertThat(stopped).extracting(c -> value(c, "shard")).containsOnly("s1");
+    assertThat(stopped).extracting(c -> value(c, "attempts")).containsOnly("1");
+    Observation.Context first = stopped.get(0);
+    assertThat(first.getParentObservation()).isSameAs(parent);
+    assertThat(value(first, "digest")).isEqualTo(Digest.of(content).toString());
+    assertThat(value(first, "deadline.ledger")).contains("cas.write");
+    assertThat(stopped.get(1).getError()).isSameAs(failure);
+    assertThat(stopped.get(2).getError()).isNull();
+  }
+
+  @Test
+  @DisplayName("DL-5 calls about many blobs are one observation each")
+  void many() {
+    List<byte[]> blobs = List.of(t.contentOf(0, 100), t.contentOf(1, 100));
+    t.ring.writeMany(blobs).blockLast(LONG);
+    t.ring.readMany(blobs.stream().map(Digest::of).toList()).blockLast(LONG);
+
+    assertThat(stopped)
+        .extracting(Observation.Context::getName)
+        .containsExactly("timebound.cas.write-many", "timebound.cas.read-many");
+    assertThat(stopped).extracting(c -> value(c, "outcome")).containsOnly("ok");
+    assertThat(stopped).extracting(c -> value(c, "attempts")).containsOnlyNulls();
   }
 }
