@@ -8,7 +8,6 @@ import io.grpc.InsecureChannelCredentials;
 import io.grpc.Metadata;
 import io.grpc.TlsChannelCredentials;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
-import io.grpc.netty.shaded.io.netty.channel.ChannelOption;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.observation.ObservationRegistry;
 import java.io.UncheckedIOException;
@@ -16,7 +15,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.Executor;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
@@ -34,14 +32,6 @@ public final class CasRingBuilder {
 
   /** gRPC sends none more often. */
   private static final Duration SHORTEST_KEEPALIVE = Duration.ofSeconds(10);
-
-  private static final Duration KEEPALIVE_TIMEOUT = Duration.ofSeconds(20);
-
-  /** A chunk or an answer larger than this is refused; servers send a few MiB at most. */
-  private static final int MAX_MESSAGE_BYTES = 16 << 20;
-
-  /** grpc-java turns its idle timeout off from 30 days on. */
-  private static final long IDLE_TIMEOUT_OFF_DAYS = 30;
 
   private static final int MOST_RETRIES = 100;
   private static final int SMALLEST_CHUNK = 64 << 10;
@@ -371,20 +361,8 @@ public final class CasRingBuilder {
   }
 
   NettyChannelBuilder newChannel(Endpoint endpoint, Executor executor) {
-    return NettyChannelBuilder.forAddress(endpoint.host(), endpoint.port(), credentials)
-        .executor(executor)
-        // Every failure must reach the ring's own rules. (CAS-4)
-        .disableRetry()
-        .disableServiceConfigLookUp()
-        .defaultLoadBalancingPolicy("pick_first")
-        .maxInboundMessageSize(MAX_MESSAGE_BYTES)
-        .withOption(
-            ChannelOption.CONNECT_TIMEOUT_MILLIS,
-            (int) Math.min(Integer.MAX_VALUE, Math.max(1, connectTimeout.toMillis())))
-        .idleTimeout(IDLE_TIMEOUT_OFF_DAYS, TimeUnit.DAYS)
-        .keepAliveTime(keepAliveTime.toMillis(), TimeUnit.MILLISECONDS)
-        .keepAliveTimeout(KEEPALIVE_TIMEOUT.toMillis(), TimeUnit.MILLISECONDS)
-        .keepAliveWithoutCalls(false);
+    return EndpointChannels.to(endpoint, credentials, connectTimeout, keepAliveTime)
+        .executor(executor);
   }
 
   // --- checks

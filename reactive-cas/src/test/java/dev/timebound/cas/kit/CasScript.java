@@ -2,6 +2,7 @@ package dev.timebound.cas.kit;
 
 import com.google.protobuf.MessageLite;
 import dev.timebound.cas.Digest;
+import dev.timebound.cas.wire.ByteStreams.QueryWriteStatusResponse;
 import io.grpc.Metadata;
 import io.grpc.Status;
 import java.time.Duration;
@@ -55,6 +56,16 @@ public final class CasScript {
   /** Takes the call, and never answers. */
   public static CasScript silence() {
     return correct().stopAfter(0, CasEnd.silence());
+  }
+
+  /** For QueryWriteStatus: an upload of which so much has come. */
+  public static CasScript writeStatus(long committed, boolean complete) {
+    return correct()
+        .reply(
+            QueryWriteStatusResponse.newBuilder()
+                .setCommittedSize(committed)
+                .setComplete(complete)
+                .build());
   }
 
   // ---- time

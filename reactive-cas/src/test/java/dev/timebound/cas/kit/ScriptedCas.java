@@ -2,7 +2,6 @@ package dev.timebound.cas.kit;
 
 import dev.timebound.cas.Digest;
 import dev.timebound.cas.DigestFunction;
-import dev.timebound.cas.wire.ByteStreams.QueryWriteStatusResponse;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -169,16 +168,6 @@ public final class ScriptedCas implements AutoCloseable {
   /** Asks for that token ({@code authorization: Bearer …}) from here on; null asks for none. */
   public void requireToken(@Nullable String expected) {
     house.requireToken(expected);
-  }
-
-  /** A script for {@link #writeStatus()}: an upload of which so much has come. */
-  public static CasScript writeStatus(long committed, boolean complete) {
-    return CasScript.correct()
-        .reply(
-            QueryWriteStatusResponse.newBuilder()
-                .setCommittedSize(committed)
-                .setComplete(complete)
-                .build());
   }
 
   // ---- what it saw
