@@ -536,9 +536,13 @@ class ScriptedCasTest {
     void andLeavesNoThread() {
       server.put("content");
       server.close();
-      assertThat(Thread.getAllStackTraces().keySet())
-          .extracting(Thread::getName)
-          .noneMatch(name -> name.startsWith("scripted-cas"));
+      // one that has ended is seen to live for a moment more
+      Wait.until(
+          "no thread is left",
+          () ->
+              Thread.getAllStackTraces().keySet().stream()
+                  .noneMatch(thread -> thread.getName().startsWith("scripted-cas")),
+          () -> Thread.getAllStackTraces().keySet().toString());
     }
   }
 }
