@@ -29,7 +29,8 @@ class CasDocsTest {
   /** As {@code new Shard("cas-0", 3, List.of(Endpoint.parse("cas-0:50051")), "main")}. */
   private static CasConfig ours(String page) {
     String shard =
-        "new Shard\\(\"([^\"]+)\", (\\d+), List\\.of\\(Endpoint\\.parse\\(\"([^\"]+)\"\\)\\), \"([^\"]*)\"\\)";
+        "new Shard\\(\"([^\"]+)\", (\\d+), List\\.of\\(Endpoint\\.parse\\(\"([^\"]+)\"\\)\\),"
+            + " \"([^\"]*)\"\\)";
     List<CasConfig.Shard> shards = new ArrayList<>();
     for (MatchResult found : all(shard, page)) {
       shards.add(
@@ -47,8 +48,8 @@ class CasDocsTest {
    */
   private static CasConfig nativeLinks(String page) {
     String store =
-        "store: \\{ grpc: \\{ instance_name: \"([^\"]*)\", endpoints: \\[\\{ address: \"grpc://([^\"]+)\" }],"
-            + " store_type: \"cas\" } }, weight: (\\d+) }";
+        "store: \\{ grpc: \\{ instance_name: \"([^\"]*)\", endpoints: \\[\\{ address:"
+            + " \"grpc://([^\"]+)\" }], store_type: \"cas\" } }, weight: (\\d+) }";
     List<CasConfig.Shard> shards = new ArrayList<>();
     for (MatchResult found : all(store, page)) {
       CasConfig.Endpoint endpoint = CasConfig.Endpoint.parse(found.group(2));

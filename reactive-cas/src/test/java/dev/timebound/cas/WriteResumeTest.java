@@ -94,6 +94,20 @@ class WriteResumeTest {
     }
 
     @Test
+    @DisplayName("CAS-26 a server that has more than the blob has nothing: all is sent anew")
+    void committedBeyond() {
+      byte[] content = ring.contentOf(0, 4 * CHUNK);
+      Digest digest = Digest.of(content);
+      ring.server(0).writes().next(CasScript.correct().stopAfter(2, CasEnd.reset(2)));
+      ring.server(0).writeStatus().next(CasScript.writeStatus(content.length + 1, false));
+      assertThat(ended(ring, ring.ring.write(digest, content))).isNull();
+      List<CasCall> writes = ring.server(0).writes().calls();
+      assertThat(writes).extracting(CasCall::offset).containsExactly(0L, 0L);
+      assertThat(writes).extracting(Uploads::upload).doesNotHaveDuplicates();
+      assertThat(ring.server(0).get(digest)).isEqualTo(content);
+    }
+
+    @Test
     @DisplayName("CAS-26 an upload that turns out complete is a success")
     void complete() {
       byte[] content = ring.contentOf(0, 4 * CHUNK);
