@@ -241,6 +241,19 @@ class RecoveryTest {
     }
 
     @Test
+    @DisplayName("FS-10 one that speaks for less than there is has no say")
+    void stale() throws IOException {
+      Path closed = closed();
+      byte[] before = Files.readAllBytes(index(closed, 36));
+      SegmentStore store = open(small(closed));
+      append(store, 2);
+      Path copy = killed(closed);
+      close(store);
+      Files.write(index(copy, 36), before); // its deletion was not yet on the disk
+      assertThat(found(small(copy))).isEqualTo(threes(0, 18));
+    }
+
+    @Test
     @DisplayName("FS-10 one that is missing or empty is made anew")
     void missing() throws IOException {
       Path closed = closed();
