@@ -38,6 +38,16 @@ class ArchitectureTest {
           .because("reactive-pg is optional: who takes another store has none of it");
 
   @ArchTest
+  static final ArchRule onlyItsStoreKnowsS3 =
+      noClasses()
+          .that()
+          .resideOutsideOfPackage("dev.timebound.fetch.s3..")
+          .should()
+          .dependOnClassesThat()
+          .resideInAnyPackage("software.amazon..", "dev.timebound.fetch.s3..")
+          .because("the SDK is optional: who takes another store has none of it");
+
+  @ArchTest
   static final ArchRule micrometerIsOptional =
       noClasses()
           .that()
@@ -96,6 +106,8 @@ class ArchitectureTest {
             "PgStore",
             "ReadSpec",
             "RecordBatch",
+            "S3Store",
+            "S3StoreException",
             "SegmentStore",
             "SegmentStoreBuilder",
             "SegmentStoreException",

@@ -337,6 +337,7 @@ public abstract class PartitionStoreContract extends StoreContractParts {
                 .partition(deaf, 0)
                 .partition(healthy, 0)
                 .minBytes(1 << 20)
+                .maxWait(tested.maxWait())
                 .build();
         for (int i = 0; i < 2; i++) {
           FetchResponse answer = got(fetcher.fetch(request));
@@ -356,14 +357,24 @@ public abstract class PartitionStoreContract extends StoreContractParts {
       TopicPartition healthy = four();
       try (PartitionFetcher fetcher = PartitionFetcher.builder(tested.store()).build()) {
         FetchRequest request =
-            FetchRequest.builder().partition(stalled, 0).partition(healthy, 0).build();
+            FetchRequest.builder()
+                .minBytes(400)
+                .partition(stalled, 0)
+                .partition(healthy, 0)
+                .maxWait(tested.maxWait())
+                .build();
         tested.stall(stalled);
         FetchResponse answer = got(fetcher.fetch(request));
         assertThat(answer.partition(healthy).batches()).hasSize(4);
         assertThat(answer.partition(stalled).error()).isEqualTo(ErrorCode.NONE);
         tested.thaw(stalled);
         PartitionData alone =
-            got(fetcher.fetch(FetchRequest.builder().partition(stalled, 0).build()))
+            got(fetcher.fetch(
+                    FetchRequest.builder()
+                        .maxWait(tested.maxWait())
+                        .minBytes(400)
+                        .partition(stalled, 0)
+                        .build()))
                 .partition(stalled);
         assertThat(alone.batches()).hasSize(4);
       }

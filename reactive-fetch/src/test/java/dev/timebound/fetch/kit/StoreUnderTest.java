@@ -3,6 +3,7 @@ package dev.timebound.fetch.kit;
 import dev.timebound.fetch.PartitionStore;
 import dev.timebound.fetch.TopicPartition;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 
 /** What the contract's tests need to do to a store; may block. */
 public interface StoreUnderTest extends AutoCloseable {
@@ -57,6 +58,13 @@ public interface StoreUnderTest extends AutoCloseable {
   /** Ends the stall. */
   default void thaw(TopicPartition partition) {
     throw new UnsupportedOperationException("canStall");
+  }
+
+  /**
+   * How long a request may wait for four batches; more than 500 ms where each is fetched by itself.
+   */
+  default Duration maxWait() {
+    return Duration.ofMillis(500);
   }
 
   /** Reads that hold something of the store's: a connection, a file, a permit. */
