@@ -24,10 +24,10 @@ record Phases(int rehearsal, int warmUp, int halving, int others) {
   }
 
   static Phases quick() {
-    return new Phases(2, 1, 5, 4);
+    return new Phases(2, 1, 4, 4);
   }
 
-  /** Of one run of that variant, until its stall is lifted. */
+  /** Of one run of that variant, until its stall is lifted, once every client has had a round. */
   int total(Variant variant) {
     return warmUp + (variant == Variant.HALVING ? halving : others);
   }

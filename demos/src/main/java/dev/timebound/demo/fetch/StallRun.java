@@ -23,7 +23,6 @@ final class StallRun {
   /** A client whose first Fetch is for partition 0 alone waits 5.5 s for it. */
   private static final int MORE_SECONDS = 8;
 
-  private static final long ROUNDS = 2;
   private static final Duration AFTER_THE_END = Duration.ofMillis(500);
   private static final Duration PATIENCE = Duration.ofSeconds(20);
   private static final long LOOK_EVERY_MILLIS = 20;
@@ -93,9 +92,13 @@ final class StallRun {
     long start = System.nanoTime();
     long marked = start;
     long healthy = 0;
-    for (int second = 1; second <= phases.total(variant) || isTooEarly(second); second++) {
+    int early = 0;
+    for (int second = 1; second <= early + phases.total(variant); second++) {
       Pace.until(start + TimeUnit.SECONDS.toNanos(second));
-      if (second == phases.warmUp()) {
+      if (early == second - 1 && early < MORE_SECONDS && isTooEarly()) {
+        early = second;
+      }
+      if (second == early + phases.warmUp()) {
         sides.forEach(side -> side.account().mark());
         marked = System.nanoTime();
       }
@@ -106,12 +109,10 @@ final class StallRun {
     return (System.nanoTime() - marked) / 1e9;
   }
 
-  /** Some client has had hardly a round yet in which it could get anything. */
-  private boolean isTooEarly(int second) {
-    return variant.stalls()
-        && variant.policy() != null
-        && second <= phases.total(variant) + MORE_SECONDS
-        && sides.stream().anyMatch(side -> side.rounds().figures().asked() < ROUNDS);
+  /** Some client has had no round yet in which it could get anything: its time does not count. */
+  private boolean isTooEarly() {
+    return variant.policy() != null
+        && sides.stream().anyMatch(side -> side.rounds().figures().asked() == 0);
   }
 
   private String progress(int second, long healthy) {
