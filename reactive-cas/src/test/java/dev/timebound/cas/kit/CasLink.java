@@ -69,6 +69,11 @@ final class CasLink implements CasConnection {
   }
 
   void resetStream(CasCallRecord call, long code) {
+    // Behind what gRPC's server is about to write: it may put that off by one turn of the loop.
+    channel.eventLoop().execute(() -> resetNow(call, code));
+  }
+
+  private void resetNow(CasCallRecord call, long code) {
     onLoop(
         context -> {
           call.ended(CasCall.End.RESET_BY_SERVER);

@@ -398,7 +398,7 @@ class ScriptedCasTest {
       messages.next();
       messages.next();
       fails(Status.Code.INTERNAL, () -> text(messages));
-      assertThat(server.calls().get(0).end()).isEqualTo(CasCall.End.RESET_BY_SERVER);
+      assertThat(server.calls().get(0).awaitEnd()).isEqualTo(CasCall.End.RESET_BY_SERVER);
     }
 
     @Test
@@ -410,14 +410,14 @@ class ScriptedCasTest {
 
       server.reads().next(CasScript.correct().chunkSize(3).stopAfter(1, CasEnd.goAway(0)));
       fails(Status.Code.UNAVAILABLE, () -> read(digest, 0, 0));
-      assertThat(server.calls().get(2).end()).isEqualTo(CasCall.End.REFUSED);
+      assertThat(server.calls().get(2).awaitEnd()).isEqualTo(CasCall.End.REFUSED);
     }
 
     @Test
     void withItsConnection() {
       server.reads().next(CasScript.correct().stopAfter(0, CasEnd.closeConnection()));
       fails(Status.Code.UNAVAILABLE, () -> read(digest, 0, 0));
-      assertThat(server.calls().get(0).end()).isEqualTo(CasCall.End.CONNECTION_CLOSED);
+      assertThat(server.calls().get(0).awaitEnd()).isEqualTo(CasCall.End.CONNECTION_CLOSED);
       assertThat(read(digest, 0, 0)).isEqualTo("0123456789");
     }
 
