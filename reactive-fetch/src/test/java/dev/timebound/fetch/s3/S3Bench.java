@@ -37,9 +37,12 @@ final class S3Bench implements AutoCloseable {
   static final String BUCKET = "timebound";
   static final int CONNECTIONS = 32;
 
+  /** Longer than any test waits: what ends a request is what the test did, and no time-out. */
+  private static final Duration NEVER = Duration.ofMinutes(5);
+
   /** One for all: its close blocks one of Netty's own threads, which is not suffered here. */
   private static final SdkAsyncHttpClient HTTP =
-      NettyNioAsyncHttpClient.builder().maxConcurrency(CONNECTIONS).build();
+      NettyNioAsyncHttpClient.builder().maxConcurrency(CONNECTIONS).readTimeout(NEVER).build();
 
   private static final AtomicInteger NUMBER = new AtomicInteger();
 
@@ -65,7 +68,7 @@ final class S3Bench implements AutoCloseable {
   }
 
   S3Store store(S3AsyncClient of, UnaryOperator<S3Store.Builder> settings) {
-    return settings.apply(S3Store.builder(of, BUCKET).prefix(prefix)).build();
+    return settings.apply(S3Store.builder(of, BUCKET).prefix(prefix).callTimeout(NEVER)).build();
   }
 
   static S3AsyncClient client(int port, SdkAsyncHttpClient http) {
