@@ -58,7 +58,7 @@ final class S3Server {
                   "--com.adobe.testing.s3mock.store.initialBuckets=" + S3Bench.BUCKET)
               .redirectErrorStream(true)
               .start();
-      Runtime.getRuntime().addShutdownHook(new Thread(process::destroyForcibly, "s3-server-end"));
+      Runtime.getRuntime().addShutdownHook(new Thread(process::destroy, "s3-server-end"));
       Thread reader = new Thread(() -> read(process), "s3-server-log");
       reader.setDaemon(true);
       reader.start();
