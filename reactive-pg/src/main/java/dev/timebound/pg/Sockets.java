@@ -57,24 +57,25 @@ final class Sockets implements LoopResources {
 
   @Override
   public <C extends Channel> C onChannel(Class<C> type, EventLoopGroup group) {
-    C channel;
+    final C channel;
     synchronized (lock) {
       if (aborted) {
         throw new IllegalStateException("the dial was given up");
       }
       channel = loops.onChannel(type, group);
+      // before anyone sees it: who waits for its end is told after it is gone from here
+      channel
+          .closeFuture()
+          .addListener(
+              closed -> {
+                open.remove(channel);
+                allOpen.remove(channel);
+              });
       open.add(channel);
       allOpen.add(channel);
     }
     // one that is aborted before its event loop has it is closed when it has
     channel.pipeline().addFirst(new Ends());
-    channel
-        .closeFuture()
-        .addListener(
-            closed -> {
-              open.remove(channel);
-              allOpen.remove(channel);
-            });
     newest = channel;
     return channel;
   }
