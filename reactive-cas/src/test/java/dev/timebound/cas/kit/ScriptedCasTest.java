@@ -341,7 +341,7 @@ class ScriptedCasTest {
                       certificates.clientCertificate().toFile(), certificates.clientKey().toFile())
                   .build());
       assertThat(read(digest, 0, 0)).isEqualTo("content");
-      assertThat(server.reads().awaitCall(1).end()).isEqualTo(CasCall.End.COMPLETE);
+      assertThat(server.reads().awaitCall(1).awaitEnd()).isEqualTo(CasCall.End.COMPLETE);
     }
   }
 
