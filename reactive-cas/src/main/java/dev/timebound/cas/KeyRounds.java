@@ -14,13 +14,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
-import reactor.util.context.Context;
 import reactor.util.context.ContextView;
 
 /**
@@ -32,17 +28,6 @@ import reactor.util.context.ContextView;
  * @param <R> what is told of a key
  */
 abstract class KeyRounds<A, R> {
-  private static final Logger LOG = LoggerFactory.getLogger(CasRing.class);
-
-  /**
-   * Requests run side by side; when the caller ends them, the error of all but the first is no
-   * one's, and Reactor would log each at ERROR.
-   */
-  private static final ContextView QUIET =
-      Context.of(
-          "reactor.onErrorDropped.local",
-          (Consumer<Throwable>) late -> LOG.debug("after the call has ended", late));
-
   private final String operation;
   private final RingShards shards;
   private final ShardCalls calls;
@@ -104,7 +89,7 @@ abstract class KeyRounds<A, R> {
   }
 
   final Flux<R> begin(List<Digest> keys) {
-    return Flux.concat(goOn(keys), queue.results()).contextWrite(QUIET);
+    return Flux.concat(goOn(keys), queue.results());
   }
 
   /** Keys that this shard, not their home, has not. */

@@ -91,7 +91,16 @@ final class FetchRun implements Disposable {
 
   /** Reads which partitions exist, under a quarter of the time (FE-17), then goes round. */
   void start() {
-    held = clock.holdTimer();
+    serial.run(
+        () -> {
+          if (!ended) { // a client may have left before this
+            held = clock.holdTimer();
+            readMetadata();
+          }
+        });
+  }
+
+  private void readMetadata() {
     Set<TopicPartition> asked = new LinkedHashSet<>();
     states.forEach(state -> asked.add(state.partition()));
     metadata =

@@ -38,8 +38,7 @@ final class RunTimer {
       timer = after(instant - clock.now(), step);
     } else {
       // The deadline's own timer tells its bounds from inside: the answer goes before a bound of
-      // the
-      // caller for the same instant gives up on it (DL-9).
+      // the caller for the same instant gives up on it (DL-9).
       timer =
           Mono.never()
               .transform(Deadlines.of(clock.deadline(), "fetch wait"))
