@@ -56,6 +56,9 @@ final class BlobWrite {
   /** Whether the attempt under way travels compressed, and its bytes so far. */
   private boolean compressed;
 
+  /** The server would not take it compressed. */
+  private boolean refused;
+
   private volatile long travelled;
   private int retried;
   private boolean renewed;
@@ -120,7 +123,7 @@ final class BlobWrite {
         .serving(home, digest.function())
         .flatMap(
             known -> {
-              compressed = writes.compression().ofWrite(known, digest);
+              compressed = !refused && writes.compression().ofWrite(home, known, digest);
               return isBegun() ? again() : send();
             });
   }
@@ -181,6 +184,13 @@ final class BlobWrite {
     return send();
   }
 
+  /** As another upload, of which the server has nothing. */
+  private void beginAnew() {
+    upload = writes.newUpload();
+    committed = 0;
+    attempt = CallAttempt.create();
+  }
+
   private String resourceName() {
     return compressed
         ? ResourceNames.writeZstd(home.instanceName(), upload, digest)
@@ -201,7 +211,7 @@ final class BlobWrite {
     return Mono.firstWithSignal(call, watch.stalled())
         .map(answer -> checked(answer, watch))
         .onErrorMap(e -> ShardCalls.told(e, caller, caller, home.name()))
-        .doOnSuccess(done -> writes.calls().succeeded(claim, METHOD))
+        .doOnSuccess(done -> stored(claim))
         .doOnError(e -> end(claim, e))
         .doOnCancel(() -> writes.calls().cancelled(claim, METHOD));
   }
@@ -226,6 +236,13 @@ final class BlobWrite {
     travelled = 0;
     Flux<WriteRequest> plain = source.requests(resourceName(), committed);
     return compressed ? Zstd.compress(plain) : plain;
+  }
+
+  private void stored(Claim<Shard> claim) {
+    writes.calls().succeeded(claim, METHOD);
+    if (refused) {
+      writes.compression().refused(home);
+    }
   }
 
   private void end(Claim<Shard> claim, Throwable failure) {
@@ -269,6 +286,11 @@ final class BlobWrite {
     ShardCalls.Opened with = opened;
     if (!renewed && with != null && with.renew(failure)) {
       renewed = true;
+      return Mono.just(true);
+    }
+    if (compressed && !refused && Compression.isRefusal(failure)) {
+      refused = true;
+      beginAnew();
       return Mono.just(true);
     }
     if (!isWorthARetry(failure) || retried >= settings.retries()) {

@@ -76,7 +76,8 @@ public final class CasRing implements AutoCloseable {
           new ShardCalls(
               settings, builder.headerSource(), builder.tokens(settings.scheduler()), meters);
       this.capabilities = new ShardCapabilities(shards, calls);
-      Compression compression = new Compression(settings.compression(), capabilities);
+      Compression compression =
+          new Compression(settings.compression(), capabilities, settings::now);
       this.reads = new Reads(shards, calls, delivery, meters, observations, compression);
       this.lookups = new Lookups(shards, calls, meters, observations);
       this.writes = new Writes(shards, calls, capabilities, compression, meters, observations);

@@ -10,6 +10,7 @@ import java.nio.ByteBuffer;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
@@ -129,9 +130,33 @@ final class Reads {
     return observations;
   }
 
-  /** The blob's pieces from that byte on, as the shard's server has them. */
+  /**
+   * The blob's pieces from that byte on, as the shard's server has them. Where it refuses to give
+   * them compressed, though it said that it can, they are asked for once more. (CAS-32)
+   */
   Flux<ReadResponse> stream(ShardCalls.Opened with, Shard shard, Digest digest, long offset) {
-    boolean compressed = compression.ofRead(shard, digest);
+    Flux<ReadResponse> plain = stream(with, shard, digest, offset, false);
+    if (!compression.ofRead(shard, digest)) {
+      return plain;
+    }
+    AtomicBoolean begun = new AtomicBoolean();
+    AtomicBoolean refused = new AtomicBoolean();
+    Flux<ReadResponse> packed =
+        stream(with, shard, digest, offset, true).doOnNext(message -> begun.set(true));
+    return Zstd.decompress(packed, digest)
+        .onErrorResume(
+            e -> !begun.get() && Compression.isRefusal(e),
+            e ->
+                plain.doOnNext(
+                    served -> {
+                      if (refused.compareAndSet(false, true)) {
+                        compression.refused(shard);
+                      }
+                    }));
+  }
+
+  private static Flux<ReadResponse> stream(
+      ShardCalls.Opened with, Shard shard, Digest digest, long offset, boolean compressed) {
     ReadRequest request =
         ReadRequest.newBuilder()
             .setResourceName(
@@ -142,10 +167,8 @@ final class Reads {
             // From the start: to the end, since some servers take no limit. (CAS-30a)
             .setReadLimit(offset == 0 || compressed ? 0 : digest.sizeBytes() - offset)
             .build();
-    Flux<ReadResponse> stream =
-        GrpcCalls.serverStreaming(
-            with.channel(), ByteStreamGrpc.getReadMethod(), with.options(), request);
-    return compressed ? Zstd.decompress(stream, digest) : stream;
+    return GrpcCalls.serverStreaming(
+        with.channel(), ByteStreamGrpc.getReadMethod(), with.options(), request);
   }
 
   /** Runs a task where pieces are delivered; here where that is shut down. */
