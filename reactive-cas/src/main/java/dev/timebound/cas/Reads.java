@@ -48,9 +48,10 @@ final class Reads {
   Flux<ByteBuffer> read(Digest digest) {
     return digest.isEmpty()
         ? Flux.empty()
-        : Flux.deferContextual(context -> new BlobRead(this, digest, context).chunks())
-            .contextWrite(Quiet::of)
-            .name(OPERATION);
+        : new StrictDemand<>(
+            Flux.deferContextual(context -> new BlobRead(this, digest, context).chunks())
+                .contextWrite(Quiet::of)
+                .name(OPERATION));
   }
 
   Mono<byte[]> readAll(Digest digest) {

@@ -2,11 +2,13 @@ package dev.timebound.cas;
 
 import dev.timebound.cas.Chunks.Chunk;
 import java.nio.ByteBuffer;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Subscription;
 import reactor.core.CoreSubscriber;
+import reactor.core.Exceptions;
 import reactor.core.publisher.Operators;
 import reactor.util.context.Context;
 
@@ -26,6 +28,10 @@ final class UploadReading implements CoreSubscriber<ByteBuffer> {
   private final AtomicReference<@Nullable ByteBuffer> arrived = new AtomicReference<>();
 
   private volatile @Nullable UploadRequests attempt;
+
+  /** A buffer was asked for, and has not come. */
+  private final AtomicBoolean asked = new AtomicBoolean();
+
   private volatile boolean complete;
   private volatile @Nullable Throwable failure;
   private volatile boolean stopped;
@@ -83,11 +89,24 @@ final class UploadReading implements CoreSubscriber<ByteBuffer> {
 
   @Override
   public void onNext(ByteBuffer buffer) {
-    if (stopped || !arrived.compareAndSet(null, buffer)) {
+    if (stopped) {
       Operators.onNextDropped(buffer, context);
+    } else if (buffer == null) {
+      broken("gave null", null);
+    } else if (!asked.compareAndSet(true, false)) {
+      broken("gave more than was asked for", null);
     } else {
+      arrived.set(buffer);
       drain();
     }
+  }
+
+  /** The source breaks a rule of Reactive Streams: it is left, and the write told of it. */
+  private void broken(String what, @Nullable Throwable cause) {
+    stopped = true;
+    failure = new IllegalStateException("content: " + what, cause);
+    cancelSource();
+    drain();
   }
 
   @Override
@@ -197,7 +216,13 @@ final class UploadReading implements CoreSubscriber<ByteBuffer> {
       return false;
     }
     awaiting = true;
-    from.request(1);
+    asked.set(true);
+    try {
+      from.request(1);
+    } catch (Throwable thrown) {
+      Exceptions.throwIfFatal(thrown);
+      broken("request(1) threw " + thrown, thrown);
+    }
     return true;
   }
 }
