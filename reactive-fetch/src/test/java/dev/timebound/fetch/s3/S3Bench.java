@@ -26,6 +26,7 @@ import software.amazon.awssdk.auth.credentials.StaticCredentialsProvider;
 import software.amazon.awssdk.http.async.SdkAsyncHttpClient;
 import software.amazon.awssdk.http.nio.netty.NettyNioAsyncHttpClient;
 import software.amazon.awssdk.regions.Region;
+import software.amazon.awssdk.retries.api.BackoffStrategy;
 import software.amazon.awssdk.services.s3.S3AsyncClient;
 
 /**
@@ -36,6 +37,11 @@ final class S3Bench implements AutoCloseable {
   static final Duration BOUND = Duration.ofSeconds(30);
   static final String BUCKET = "timebound";
   static final int CONNECTIONS = 32;
+
+  /** Of one request, by the SDK. */
+  static final int ATTEMPTS = 3;
+
+  private static final Duration PAUSE = Duration.ofMillis(10);
 
   /** Longer than any test waits: what ends a request is what the test did, and no time-out. */
   private static final Duration NEVER = Duration.ofMinutes(5);
@@ -72,7 +78,20 @@ final class S3Bench implements AutoCloseable {
   }
 
   static S3AsyncClient client(int port, SdkAsyncHttpClient http) {
+    return client(port, http, ATTEMPTS);
+  }
+
+  /** A client that asks so many times at most. */
+  static S3AsyncClient client(int port, SdkAsyncHttpClient http, int attempts) {
     return S3AsyncClient.builder()
+        .overrideConfiguration(
+            all ->
+                all.retryStrategy(
+                    retry ->
+                        retry
+                            .maxAttempts(attempts)
+                            .backoffStrategy(BackoffStrategy.fixedDelay(PAUSE))
+                            .throttlingBackoffStrategy(BackoffStrategy.fixedDelay(PAUSE))))
         .endpointOverride(URI.create("http://127.0.0.1:" + port))
         .region(Region.US_EAST_1)
         .forcePathStyle(true)
@@ -159,6 +178,7 @@ final class S3Bench implements AutoCloseable {
   public void close() {
     proxy.heal();
     detour.heal();
+    requests.endFaults();
     eventually(() -> assertThat(requests.open()).as("requests left").isZero());
     client.close();
     behind.close();
