@@ -1,7 +1,6 @@
 package dev.timebound.cas;
 
 import com.google.protobuf.ByteString;
-import dev.timebound.cas.wire.ByteStreamGrpc;
 import dev.timebound.cas.wire.ByteStreams.ReadRequest;
 import dev.timebound.cas.wire.ByteStreams.ReadResponse;
 import dev.timebound.deadline.Deadline;
@@ -38,8 +37,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
   private static final AtomicReferenceFieldUpdater<ReadAttempt, @Nullable Throwable> PARKED =
       AtomicReferenceFieldUpdater.newUpdater(ReadAttempt.class, Throwable.class, "parked");
 
-  private static final MethodDescriptor<ReadRequest, ReadResponse> METHOD =
-      ByteStreamGrpc.getReadMethod();
+  private static final MethodDescriptor<ReadRequest, ReadResponse> METHOD = PieceMarshaller.READ;
 
   /** How long the server's goodbye is waited for once the blob is whole. */
   private static final long GOODBYE = Duration.ofSeconds(1).toNanos();

@@ -1,6 +1,5 @@
 package dev.timebound.cas;
 
-import dev.timebound.cas.wire.ByteStreamGrpc;
 import dev.timebound.cas.wire.ByteStreams.ReadRequest;
 import dev.timebound.cas.wire.ByteStreams.ReadResponse;
 import dev.timebound.deadline.Deadlines;
@@ -168,8 +167,7 @@ final class Reads {
             // From the start: to the end, since some servers take no limit. (CAS-30a)
             .setReadLimit(offset == 0 || compressed ? 0 : digest.sizeBytes() - offset)
             .build();
-    return GrpcCalls.serverStreaming(
-        with.channel(), ByteStreamGrpc.getReadMethod(), with.options(), request);
+    return GrpcCalls.serverStreaming(with.channel(), PieceMarshaller.READ, with.options(), request);
   }
 
   /** Runs a task where pieces are delivered; here where that is shut down. */
