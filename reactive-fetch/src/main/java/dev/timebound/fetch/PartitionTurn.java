@@ -193,6 +193,12 @@ final class PartitionTurn {
   }
 
   private boolean taken(RecordBatch batch) {
+    if (!batches.isEmpty() && batch.baseOffset() < nextOffset()) {
+      // records twice, or a client whose position goes back
+      throw new IllegalStateException(
+          "the store gave a batch of %s from %d on after one that ends at %d (expected: in order)"
+              .formatted(task.partition(), batch.baseOffset(), nextOffset() - 1));
+    }
     if (!task.bytes().accept(task.reservation(), batch.sizeInBytes())) {
       refused = true;
       return false;

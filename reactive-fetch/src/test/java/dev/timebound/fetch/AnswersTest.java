@@ -237,6 +237,19 @@ class AnswersTest {
     }
 
     @Test
+    @DisplayName(
+        "FE-25 a batch twice, or one that goes back, is the store's error, not the client's")
+    void outOfOrder() {
+      bench.store.on(0).read((spec, b) -> Flux.just(batch(0, 100), batch(0, 100), batch(1, 100)));
+      bench.store.on(1).read((spec, b) -> Flux.just(batch(5, 100), batch(4, 100)));
+      bench.store.on(2).read((spec, b) -> Flux.just(batch(0, 100), batch(7, 100)));
+      Bench.Answer<FetchResponse> answer = bench.fetch(request(500, 0, 1, 2));
+      assertThat(offsets(bench.data(answer, 0))).containsExactly(0L);
+      assertThat(offsets(bench.data(answer, 1))).containsExactly(5L);
+      assertThat(offsets(bench.data(answer, 2))).as("a gap is allowed").containsExactly(0L, 7L);
+    }
+
+    @Test
     @DisplayName("FE-25 batches that came before an exception are answered")
     void batchesFirst() {
       bench

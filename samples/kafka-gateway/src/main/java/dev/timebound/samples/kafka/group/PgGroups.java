@@ -1,6 +1,7 @@
 package dev.timebound.samples.kafka.group;
 
 import dev.timebound.fetch.TopicPartition;
+import dev.timebound.pg.ReadOptions;
 import dev.timebound.pg.RoutedDatabase;
 import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.Result;
@@ -94,6 +95,8 @@ public final class PgGroups implements GroupHome, OffsetStore {
       SELECT topic, partition, next_offset, leader_epoch, metadata
       FROM kafka_group_offset WHERE group_id = $1
       """;
+
+  private static final ReadOptions WRITER = ReadOptions.defaults().onWriter();
 
   private final RoutedDatabase database;
   private final Duration lease;
@@ -293,6 +296,7 @@ public final class PgGroups implements GroupHome, OffsetStore {
   @Override
   public Mono<Map<TopicPartition, Committed>> committed(String group) {
     return database.readMono(
+        WRITER, // a standby may not have the last commit yet: records twice, or none
         connection ->
             Flux.from(connection.createStatement(COMMITTED).bind(0, group).execute())
                 .concatMap(

@@ -95,6 +95,37 @@ class PgGroupsTest {
   }
 
   @Test
+  @DisplayName("offsets are the writer's word, however far a standby lags")
+  void ofTheWriter() {
+    one.of(GROUP, ONE).block();
+    one.commit(GROUP, at(17)).block();
+    PostgresServer standby = PostgresReplicaSet.shared().standby();
+    standby.awaitReplay();
+    RoutedDatabase routed =
+        RoutedDatabase.builder()
+            .writer(pool)
+            .reader(
+                "standby",
+                config ->
+                    config
+                        .host(standby.host())
+                        .port(standby.port())
+                        .username(standby.user())
+                        .database(standby.database()))
+            .build();
+    standby.pauseReplay();
+    try {
+      PgGroups lagging = PgGroups.open(routed, "lagging", Duration.ofMinutes(1)).block();
+      one.commit(GROUP, at(18)).block();
+      assertThat(lagging.committed(GROUP).block()).isEqualTo(at(18));
+      lagging.close().block();
+    } finally {
+      standby.resumeReplay();
+      routed.closeLater().block();
+    }
+  }
+
+  @Test
   @DisplayName(
       "a lease that ran out is anyone's; who had it commits nothing any more, even if it"
           + " does not know yet")
