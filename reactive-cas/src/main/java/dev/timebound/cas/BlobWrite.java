@@ -210,7 +210,7 @@ final class BlobWrite {
     Mono<WriteResponse> call = writes.calls().open(claim).flatMap(with -> call(with, made, watch));
     return Mono.firstWithSignal(call, watch.stalled())
         .map(answer -> checked(answer, watch))
-        .onErrorMap(e -> ShardCalls.told(e, caller, caller, home.name()))
+        .onErrorMap(e -> ShardCalls.told(e, caller, home.name()))
         .doOnSuccess(done -> stored(claim))
         .doOnError(e -> end(claim, e))
         .doOnCancel(() -> writes.calls().cancelled(claim, METHOD));

@@ -110,7 +110,7 @@ public final class CasRing implements AutoCloseable {
    * with the home's own error (CAS-23).
    */
   public Flux<ByteBuffer> read(Digest digest) {
-    return reads.read(digest);
+    return reads.read(Objects.requireNonNull(digest, "digest"));
   }
 
   /**
@@ -118,7 +118,7 @@ public final class CasRing implements AutoCloseable {
    * refused with an IllegalArgumentException.
    */
   public Mono<byte[]> readAll(Digest digest) {
-    return reads.readAll(digest);
+    return reads.readAll(Objects.requireNonNull(digest, "digest"));
   }
 
   /**
@@ -130,6 +130,7 @@ public final class CasRing implements AutoCloseable {
    * <p>Fails only with {@link dev.timebound.deadline.DeadlineExceededException}.
    */
   public Mono<BlobPresence> findMissing(Set<Digest> digests) {
+    requireNoNull(digests, "digests");
     return lookups.findMissing(digests);
   }
 
@@ -138,6 +139,7 @@ public final class CasRing implements AutoCloseable {
    * UnknownBlobsException}. Otherwise as {@link #findMissing}.
    */
   public Mono<Set<Digest>> findMissingStrict(Set<Digest> digests) {
+    requireNoNull(digests, "digests");
     return lookups.check(digests, BlobPresence::missingOrThrow);
   }
 
@@ -173,6 +175,7 @@ public final class CasRing implements AutoCloseable {
 
   /** As {@link #write(Digest, Publisher)}, of bytes at hand, which can always be sent again. */
   public Mono<WriteResult> write(Digest digest, byte[] content) {
+    Objects.requireNonNull(digest, "digest");
     Objects.requireNonNull(content, "content");
     return writes.write(digest, content);
   }
@@ -197,6 +200,7 @@ public final class CasRing implements AutoCloseable {
    * dev.timebound.deadline.DeadlineExceededException}.
    */
   public Flux<ReadManyResult> readMany(Collection<Digest> digests) {
+    requireNoNull(digests, "digests");
     return reads.readMany(digests, capabilities);
   }
 
@@ -210,6 +214,9 @@ public final class CasRing implements AutoCloseable {
    * dev.timebound.deadline.DeadlineExceededException}.
    */
   public Flux<WriteManyResult> writeMany(Map<Digest, byte[]> blobs) {
+    Objects.requireNonNull(blobs, "blobs");
+    requireNoNull(blobs.keySet(), "blobs");
+    requireNoNull(blobs.values(), "blobs");
     return writes.writeMany(blobs);
   }
 
@@ -218,6 +225,7 @@ public final class CasRing implements AutoCloseable {
    * bytes when the Flux is subscribed to; equal ones are written once.
    */
   public Flux<WriteManyResult> writeMany(Collection<byte[]> blobs) {
+    requireNoNull(blobs, "blobs");
     List<byte[]> own = List.copyOf(blobs);
     DigestFunction function = calls.settings().digestFunction();
     return Flux.defer(
@@ -235,6 +243,7 @@ public final class CasRing implements AutoCloseable {
    * @throws IllegalArgumentException where the ring has no shard of this name
    */
   public Mono<CasCapabilities> capabilities(String shard) {
+    Objects.requireNonNull(shard, "shard");
     for (Shard each : shards.all()) {
       if (each.name().equals(shard)) {
         return Mono.deferContextual(
@@ -251,6 +260,11 @@ public final class CasRing implements AutoCloseable {
   /** How each shard stands, as the health engine sees it. */
   public HealthGroup<?> health() {
     return group;
+  }
+
+  private static void requireNoNull(Collection<?> all, String argument) {
+    Objects.requireNonNull(all, argument);
+    all.forEach(each -> Objects.requireNonNull(each, argument + ": null (expected: none in it)"));
   }
 
   // --- for the parts beside this one, and for tests

@@ -58,6 +58,7 @@ public final class CasRingBuilder {
   private DigestFunction digestFunction = DigestFunction.SHA256;
   private ChannelCredentials credentials = InsecureChannelCredentials.create();
   private Function<ContextView, Metadata> headers = context -> new Metadata();
+  private boolean ownAuthorization;
   private @Nullable Mono<String> tokenSource;
 
   CasRingBuilder(CasConfig config) {
@@ -270,19 +271,26 @@ public final class CasRingBuilder {
     return this;
   }
 
-  /** Headers that every call carries. They replace those set before. Default none. */
+  /**
+   * Headers that every call carries. They replace those set before. Default none. An own {@code
+   * authorization} and a {@link #tokenSource} are refused by {@link #build}.
+   */
   public CasRingBuilder headers(Metadata headers) {
     Metadata own = new Metadata();
-    own.merge(headers);
-    return headers(context -> own);
+    own.merge(Objects.requireNonNull(headers, "headers"));
+    headers(context -> own);
+    this.ownAuthorization = own.containsKey(ShardCalls.AUTHORIZATION);
+    return this;
   }
 
   /**
    * Headers of each call, from its subscriber's Context; called for each attempt, must not block.
-   * They replace those set before. Default none.
+   * They replace those set before. Default none. With a {@link #tokenSource} its token takes the
+   * place of an {@code authorization} among them.
    */
   public CasRingBuilder headers(Function<ContextView, Metadata> headers) {
     this.headers = Objects.requireNonNull(headers, "headers");
+    this.ownAuthorization = false;
     return this;
   }
 
@@ -299,9 +307,13 @@ public final class CasRingBuilder {
   /**
    * A ring whose shards connect in the background: never blocks, and fails only for settings.
    *
-   * @throws IllegalArgumentException where the name is taken in the health engine
+   * @throws IllegalArgumentException where the name is taken in the health engine, or headers and
+   *     tokenSource both authorize the calls
    */
   public CasRing build() {
+    if (ownAuthorization && tokenSource != null) {
+      throw invalid("headers", "authorization", "none where tokenSource is set");
+    }
     Scheduler timers = scheduler == null ? Schedulers.parallel() : scheduler;
     return new CasRing(
         this,

@@ -294,9 +294,9 @@ final class EndpointConnection {
     }
 
     private Status notConnected(Status status) {
-      Throwable cause = status.getCause();
-      String why = cause == null || cause.getMessage() == null ? "" : ": " + cause.getMessage();
-      return Status.UNAVAILABLE.withDescription(status.getDescription() + why).withCause(cause);
+      return Status.UNAVAILABLE
+          .withDescription(status.getDescription())
+          .withCause(status.getCause());
     }
 
     /** A channel tells why it is not connected only to a call, which fails with it at once. */

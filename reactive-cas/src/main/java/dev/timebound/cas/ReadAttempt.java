@@ -1,6 +1,7 @@
 package dev.timebound.cas;
 
 import com.google.protobuf.ByteString;
+import dev.timebound.cas.RingSettings.AttemptLimit;
 import dev.timebound.cas.wire.ByteStreams.ReadRequest;
 import dev.timebound.cas.wire.ByteStreams.ReadResponse;
 import dev.timebound.deadline.Deadline;
@@ -63,7 +64,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
   // --- of whoever may go on
 
   private Deadline limit = Deadline.none();
-  private Duration allowed = Duration.ZERO;
+  private String limitInWords = "";
   private long beganAt;
 
   /** Bytes have come: until then the attempt's own limit holds. */
@@ -130,9 +131,10 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
       return;
     }
     beganAt = settings.now();
-    limit = settings.attemptLimit(read.caller(), read.candidatesLeft());
+    AttemptLimit attempt = settings.attemptLimit(read.caller(), read.candidatesLeft());
+    limit = attempt.deadline();
+    limitInWords = attempt.words();
     long nanos = limit.isNone() ? 0 : limit.remainingNanos();
-    allowed = Duration.ofNanos(Math.max(0, nanos));
     if (!limit.isNone() && nanos <= 0) {
       fail(late());
       return;
@@ -240,7 +242,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
       return;
     }
     // The call itself knows of no deadline but the caller's.
-    fail(ShardCalls.told(failure, read.caller(), read.caller(), shard()));
+    fail(ShardCalls.told(failure, read.caller(), shard()));
   }
 
   @Override
@@ -329,15 +331,8 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
     }
     String what =
         !alive
-            ? ": nothing received within " + limitInWords()
+            ? ": nothing received within " + limitInWords
             : ": nothing received for " + settings.gapTimeout() + " while it was waited for";
     return Status.DEADLINE_EXCEEDED.withDescription(shard() + what).asRuntimeException();
-  }
-
-  private String limitInWords() {
-    Duration rpc = settings.rpcTimeout();
-    return read.caller().isNone() && !rpc.isZero()
-        ? rpc.toString()
-        : "its share of the time, " + allowed.toMillis() + " ms";
   }
 }

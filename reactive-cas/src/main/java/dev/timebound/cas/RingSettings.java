@@ -50,13 +50,26 @@ record RingSettings(
    *
    * @param candidatesLeft shards that may still be tried, this one included
    */
-  Deadline attemptLimit(Deadline caller, int candidatesLeft) {
+  AttemptLimit attemptLimit(Deadline caller, int candidatesLeft) {
     Deadline share = caller.share(candidatesLeft);
     if (share != caller && share.remaining().compareTo(LEAST_SHARE) < 0) {
       share = caller;
     }
-    return rpcTimeout.isZero() ? share : share.earlier(Deadline.after(rpcTimeout, scheduler));
+    Deadline rpc = rpcTimeout.isZero() ? Deadline.none() : Deadline.after(rpcTimeout, scheduler);
+    Deadline limit = share.earlier(rpc);
+    String words =
+        limit == rpc
+            ? "rpcTimeout, " + rpcTimeout
+            : "its share of the deadline, " + limit.remaining().toMillis() + " ms";
+    return new AttemptLimit(limit, words);
   }
+
+  /**
+   * What one attempt may take.
+   *
+   * @param words which limit that is, and how long, as errors say it
+   */
+  record AttemptLimit(Deadline deadline, String words) {}
 
   /** The pause before a retry by its number from 1, in milliseconds. */
   static IntervalFunction retryBackoff() {

@@ -1,5 +1,6 @@
 package dev.timebound.cas;
 
+import dev.timebound.cas.RingSettings.AttemptLimit;
 import dev.timebound.cas.Tokens.Token;
 import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.DeadlineExceededException;
@@ -12,6 +13,7 @@ import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -23,7 +25,7 @@ import reactor.util.context.ContextView;
  * the time, and tells the claim what came of it.
  */
 final class ShardCalls {
-  private static final Metadata.Key<String> AUTHORIZATION =
+  static final Metadata.Key<String> AUTHORIZATION =
       Metadata.Key.of("authorization", Metadata.ASCII_STRING_MARSHALLER);
 
   private final RingSettings settings;
@@ -108,8 +110,9 @@ final class ShardCalls {
 
   private CallOptions options(ContextView context, @Nullable Token token) {
     Metadata all = new Metadata();
-    all.merge(headers.apply(context));
+    all.merge(Objects.requireNonNull(headers.apply(context), "headers: the function gave null"));
     if (token != null) {
+      all.discardAll(AUTHORIZATION); // two would contradict each other
       all.put(AUTHORIZATION, "Bearer " + token.value);
     }
     return CallOptions.DEFAULT.withOption(EndpointChannel.HEADERS, all);
@@ -126,13 +129,14 @@ final class ShardCalls {
     return Mono.deferContextual(
         context -> {
           Deadline caller = Deadlines.current(context);
-          Deadline limit = settings.attemptLimit(caller, candidatesLeft);
+          AttemptLimit attempt = settings.attemptLimit(caller, candidatesLeft);
+          Deadline limit = attempt.deadline();
           Mono<R> bounded =
               Mono.from(
                   Deadlines.<R>of(limit, method.getFullMethodName())
                       .apply(sent(claim, method, request, true)));
           return bounded
-              .onErrorMap(e -> told(e, caller, limit, claim.member().name()))
+              .onErrorMap(e -> told(e, caller, attempt, claim.member().name()))
               .doOnSuccess(answer -> succeeded(claim, method))
               .doOnError(e -> failed(claim, method, e))
               .doOnCancel(() -> cancelled(claim, method));
@@ -156,11 +160,20 @@ final class ShardCalls {
    * Whose the end of a limit was (CAS-20a): the caller's where its whole deadline has passed, the
    * shard's where only the attempt's share of it has.
    */
-  static Throwable told(Throwable failure, Deadline caller, Deadline limit, String shard) {
+  private static Throwable told(
+      Throwable failure, Deadline caller, AttemptLimit limit, String shard) {
     boolean late = failure instanceof DeadlineExceededException;
-    if (late && limit != caller && !caller.isExpired()) {
-      return noAnswer(shard, limit, failure);
+    if (late && limit.deadline() != caller && !caller.isExpired()) {
+      return Status.DEADLINE_EXCEEDED
+          .withDescription(shard + ": no answer within " + limit.words())
+          .withCause(failure)
+          .asRuntimeException();
     }
+    return told(failure, caller, shard);
+  }
+
+  /** The same, of a call that knows of no limit but the caller's. */
+  static Throwable told(Throwable failure, Deadline caller, String shard) {
     boolean callersOwn =
         failure instanceof io.grpc.StatusRuntimeException e
             && e.getStatus().getCode() == Status.Code.DEADLINE_EXCEEDED
@@ -170,13 +183,6 @@ final class ShardCalls {
   }
 
   private static final Duration LEAST_LEFT = Duration.ofMillis(10);
-
-  private static Throwable noAnswer(String shard, Deadline limit, Throwable cause) {
-    return Status.DEADLINE_EXCEEDED
-        .withDescription(shard + ": no answer within its share of the time, " + limit)
-        .withCause(cause)
-        .asRuntimeException();
-  }
 
   // --- the end of an attempt: told to its claim, and counted once
 

@@ -18,6 +18,10 @@ final class ShardStatuses {
   /** What the transport makes up where a connection breaks, beside UNAVAILABLE. */
   private static final Set<Code> BROKEN = EnumSet.of(Code.INTERNAL, Code.UNKNOWN, Code.CANCELLED);
 
+  /** What a proxy may say as well as a server. */
+  private static final Set<Code> REFUSALS =
+      EnumSet.of(Code.UNAUTHENTICATED, Code.PERMISSION_DENIED);
+
   private static final String TOO_LARGE = "gRPC message exceeds maximum size";
 
   private ShardStatuses() {}
@@ -73,27 +77,31 @@ final class ShardStatuses {
 
   /**
    * A call's end in words that name the endpoint. What the transport tells of a connection that
-   * broke, under whatever code, is UNAVAILABLE: with no trailers it is not the server's word.
+   * broke, under whatever code, is UNAVAILABLE: with no trailers it is not the server's word. So is
+   * the answer of something that is no gRPC server, such as a proxy whose server is away.
    *
    * @param answered the status came in the server's trailers
    */
   static Status told(Status status, boolean answered, String where) {
     String description = status.getDescription();
     Code code = status.getCode();
+    boolean foreign = TransportWords.isForeign(description);
+    String said =
+        answered && !foreign ? description : TransportWords.of(description, status.getCause());
+    String words = said == null || said.isEmpty() ? "" : ": " + said;
+    if (foreign && !REFUSALS.contains(code)) {
+      return Status.UNAVAILABLE.withDescription(where + words).withCause(status.getCause());
+    }
     boolean broken =
         !answered
             && (BROKEN.contains(code)
                 || (code == Code.RESOURCE_EXHAUSTED && tellsOfGoaway(description)));
     if (broken) {
       return Status.UNAVAILABLE
-          .withDescription(where + ": " + code + words(description))
+          .withDescription(where + ": " + code + words)
           .withCause(status.getCause());
     }
-    return status.withDescription(where + words(description));
-  }
-
-  private static String words(@Nullable String description) {
-    return description == null ? "" : ": " + description;
+    return status.withDescription(where + words);
   }
 
   private static boolean tellsOfReset(@Nullable String description) {

@@ -11,6 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.cert.CertificateFactory;
+import java.util.Objects;
 import javax.net.ssl.SSLException;
 
 /** Credentials from PEM files, each of which is read and understood before it is used. */
@@ -44,7 +45,7 @@ final class Tls {
   }
 
   private static void requireCertificates(String setting, Path file) {
-    try (InputStream pem = Files.newInputStream(file)) {
+    try (InputStream pem = Files.newInputStream(Objects.requireNonNull(file, setting))) {
       if (CertificateFactory.getInstance("X.509").generateCertificates(pem).isEmpty()) {
         throw refused(setting + " " + file, "certificates, as PEM", null);
       }
@@ -56,7 +57,7 @@ final class Tls {
   }
 
   private static void requireReadable(String setting, Path file) {
-    try (InputStream pem = Files.newInputStream(file)) {
+    try (InputStream pem = Files.newInputStream(Objects.requireNonNull(file, setting))) {
       int unused = pem.read();
     } catch (IOException e) {
       throw unreadable(setting, e);

@@ -33,7 +33,7 @@ final class Tokens {
   Tokens(Mono<String> source, Scheduler timers) {
     this.timers = timers;
     this.source =
-        source
+        guarded(source)
             .switchIfEmpty(Mono.error(() -> new IllegalStateException("the source was empty")))
             .doOnNext(Tokens::requireHeaderValue)
             .timeout(LONGEST_FETCH, timers)
@@ -45,6 +45,23 @@ final class Tokens {
                         .asRuntimeException())
             // It is nobody's in particular: no caller's deadline bounds it.
             .contextWrite(caller -> Context.empty());
+  }
+
+  /**
+   * A source that dies by an Error has ended: Reactor lets those fly past its signals, and calls
+   * would wait for a token that never comes.
+   */
+  private static Mono<String> guarded(Mono<String> source) {
+    return Mono.create(
+        sink -> {
+          try {
+            sink.onDispose(
+                source.subscribe(
+                    sink::success, sink::error, sink::success, Context.of(sink.contextView())));
+          } catch (Throwable fatal) {
+            sink.error(new IllegalStateException(fatal.toString(), fatal));
+          }
+        });
   }
 
   /** One that no header can carry gRPC would leave out, and log. What it is, is not told. */

@@ -18,6 +18,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.AfterEach;
@@ -68,7 +69,38 @@ class ReadLimitsTest {
         .reads()
         .next(CasScript.correct().stopAfter(0, CasEnd.keepAlives(Duration.ofMillis(10))));
 
-    assertThat(failure(t.ring.read(digest))).hasMessageContaining("nothing received within PT0.5S");
+    assertThat(failure(t.ring.read(digest)))
+        .hasMessageContaining("nothing received within rpcTimeout, PT0.5S");
+  }
+
+  @Test
+  @DisplayName("CAS-3 the error names the limit that passed: rpcTimeout")
+  void rpcTimeoutNamed() {
+    TestRing t = ring(1, settings -> settings.rpcTimeout(Duration.ofMillis(300)));
+    Digest digest = t.put(0, 0);
+    t.server(0).reads().always(CasScript.silence());
+    t.server(0).capabilities().always(CasScript.silence());
+
+    assertThat(failure(t.ring.read(digest).transform(Deadlines.within(LONG))))
+        .hasMessage("DEADLINE_EXCEEDED: s0: nothing received within rpcTimeout, PT0.3S");
+    assertThat(failure(t.ring.capabilities("s0")))
+        .hasMessage("DEADLINE_EXCEEDED: s0: no answer within rpcTimeout, PT0.3S");
+  }
+
+  @Test
+  @DisplayName("CAS-3a the error names the limit that passed: a share of the caller's deadline")
+  void shareNamed() {
+    TestRing t = ring(2, settings -> settings);
+    Digest digest = t.put(0);
+    t.server(0).findMissing().next(CasScript.silence());
+    BlobPresence found =
+        t.ring
+            .findMissing(Set.of(digest))
+            .transform(Deadlines.within(Duration.ofSeconds(1)))
+            .block(LONG);
+    assertThat(found).isNotNull();
+    assertThat(found.unknown().get(digest).getMessage())
+        .matches("DEADLINE_EXCEEDED: s0: no answer within its share of the deadline, \\d+ ms");
   }
 
   @Test

@@ -190,7 +190,7 @@ class ZstdRefusedTest {
     server.reads().awaitCall(2);
     time.advanceTimeBy(Duration.ofSeconds(1));
     Throwable late = end.join();
-    assertThat(late).hasMessageContaining("nothing received within PT30S");
+    assertThat(late).hasMessageContaining("nothing received within rpcTimeout, PT30S");
   }
 
   @Test
