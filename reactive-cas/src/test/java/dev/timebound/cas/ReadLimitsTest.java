@@ -99,8 +99,9 @@ class ReadLimitsTest {
             .transform(Deadlines.within(Duration.ofSeconds(1)))
             .block(LONG);
     assertThat(found).isNotNull();
-    assertThat(found.unknown().get(digest).getMessage())
-        .matches("DEADLINE_EXCEEDED: s0: no answer within its share of the deadline, \\d+ ms");
+    assertThat(found.unknown().get(digest))
+        .hasMessageMatching(
+            "DEADLINE_EXCEEDED: s0: no answer within its share of the deadline, \\d+ ms");
   }
 
   @Test
