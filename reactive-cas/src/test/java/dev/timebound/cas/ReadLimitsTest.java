@@ -96,7 +96,7 @@ class ReadLimitsTest {
     BlobPresence found =
         t.ring
             .findMissing(Set.of(digest))
-            .transform(Deadlines.within(Duration.ofSeconds(1)))
+            .transform(Deadlines.within(Duration.ofSeconds(4)))
             .block(LONG);
     assertThat(found).isNotNull();
     assertThat(found.unknown().get(digest))
