@@ -16,7 +16,9 @@ import reactor.core.publisher.Mono;
 
 /**
  * One {@code listOffsets}: each partition within its share, those held back last (FE-16). Where
- * partitions are read at the same time a share is half of what is left.
+ * partitions are read at the same time a share is half of what is left. One that is held back is
+ * only tried, alone too: a client that waits for it asks again, and has others to ask for. Once the
+ * penalty is over it has its whole share.
  */
 final class OffsetLister {
   private final FetchParts parts;
@@ -76,7 +78,8 @@ final class OffsetLister {
       fail(partition, ErrorCode.REQUEST_TIMED_OUT);
       return Mono.empty();
     }
-    long share = share(partition, clock.total() - now, partitionsLeft);
+    boolean heldBack = parts.health().isPenalised(partition);
+    long share = share(heldBack, clock.total() - now, partitionsLeft);
     ReadTrace trace = new ReadTrace();
     return Mono.defer(() -> ask(query))
         .switchIfEmpty(
@@ -92,7 +95,9 @@ final class OffsetLister {
             error -> {
               if (error instanceof DeadlineExceededException) {
                 abandoned(partition, trace.stage());
-                if (share >= Shares.LEAST_MARGIN && trace.stage() == Abandoned.Stage.READING) {
+                if (!heldBack
+                    && share >= Shares.LEAST_MARGIN
+                    && trace.stage() == Abandoned.Stage.READING) {
                   parts.health().failed(partition, FailureKind.CONNECTION);
                 }
               }
@@ -101,10 +106,11 @@ final class OffsetLister {
             });
   }
 
-  private long share(TopicPartition partition, long timeLeft, int partitionsLeft) {
-    boolean alone = queries.size() == 1;
-    boolean halved = parts.settings().limits().together() || parts.health().isPenalised(partition);
-    return halved && !alone
+  private long share(boolean heldBack, long timeLeft, int partitionsLeft) {
+    if (heldBack) {
+      return Math.min(timeLeft / 2, parts.settings().slowAfter().toNanos());
+    }
+    return parts.settings().limits().together() && queries.size() > 1
         ? timeLeft / 2
         : parts.settings().policy().share(timeLeft, partitionsLeft);
   }

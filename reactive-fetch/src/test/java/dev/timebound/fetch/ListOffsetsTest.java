@@ -75,6 +75,25 @@ class ListOffsetsTest {
     }
   }
 
+  @ParameterizedTest
+  @EnumSource(SharePolicy.class)
+  @DisplayName("FE-16 FE-20 one that is held back is only tried, alone too, until its penalty ends")
+  void heldBack(SharePolicy policy) {
+    try (Bench bench = new Bench(policy)) {
+      bench.store.on(0).found(Mono.never());
+      OffsetQuery stalled = OffsetQuery.at(partition(0), 5);
+      assertThat(list(bench, stalled).at).isEqualTo(10_000);
+      assertThat(list(bench, stalled).at).as("as long as is slow").isEqualTo(10_250);
+      bench.advance(20_000);
+      Bench.Answer<List<ListedOffset>> again = list(bench, stalled);
+      assertThat(again.at).isEqualTo(30_500);
+      assertThat(again.item().get(0).error()).isEqualTo(ErrorCode.REQUEST_TIMED_OUT);
+      bench.advance(9_500);
+      assertThat(bench.isPenalised(0)).as("30 s from where it had its share").isFalse();
+      assertThat(list(bench, stalled).at).isEqualTo(50_000);
+    }
+  }
+
   @Test
   @DisplayName("FE-16 its deadline is its own; what is not reached is told as not in time")
   void deadline() {

@@ -23,6 +23,7 @@ public final class KafkaGatewayBuilder {
   static final int PARTITIONS = 3;
   static final int FRAME_BYTES = 8 * 1024 * 1024;
   static final int BATCH_BYTES = 1024 * 1024 + 12;
+  private static final Duration LIST_OFFSETS = Duration.ofSeconds(2);
   static final int FETCH_BYTES = 16 * 1024 * 1024;
   static final int SEND_BYTES = 512 * 1024;
 
@@ -63,7 +64,11 @@ public final class KafkaGatewayBuilder {
     return this;
   }
 
-  /** Settings of the fetcher that this gateway reads through. Default: the fetcher's own. */
+  /**
+   * Settings of the fetcher that this gateway reads through. Default: the fetcher's own, save 2 s
+   * for a {@code listOffsetsDeadline}: a client's fetches wait behind it on its connection, and it
+   * asks again.
+   */
   public KafkaGatewayBuilder fetching(Consumer<PartitionFetcherBuilder> settings) {
     fetching = Objects.requireNonNull(settings, "fetching");
     return this;
@@ -187,7 +192,8 @@ public final class KafkaGatewayBuilder {
     return Mono.defer(
         () -> {
           GatewaySettings settings = settings();
-          PartitionFetcherBuilder builder = PartitionFetcher.builder(log.store());
+          PartitionFetcherBuilder builder =
+              PartitionFetcher.builder(log.store()).listOffsetsDeadline(LIST_OFFSETS);
           fetching.accept(builder);
           PartitionFetcher fetcher = builder.build();
           GroupCoordinator groups = new GroupCoordinator(Schedulers.parallel(), groupDelay);

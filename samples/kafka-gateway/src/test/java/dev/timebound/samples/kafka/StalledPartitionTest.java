@@ -103,6 +103,28 @@ class StalledPartitionTest {
   }
 
   @Test
+  @DisplayName("FE-16 FE-20 nor the records of the others, however often it is asked for")
+  void fetchesGoOn() throws Exception {
+    start(KafkaGateway.builder(log));
+    log.stallOffsets(TOPIC, 0);
+    Map<Integer, List<String>> got = new HashMap<>();
+    try (KafkaConsumer<String, String> consumer = consumer()) {
+      consumer.assign(Clients.partitions(TOPIC, 3));
+      Clients.read(consumer, got, () -> Clients.count(got) >= 2 * RECORDS);
+      long began = System.nanoTime();
+      for (int round = 1; round <= 5; round++) {
+        Clients.write(gateway, TOPIC, 1, 10);
+        int wanted = 2 * RECORDS + 10 * round;
+        Clients.read(consumer, got, () -> Clients.count(got) >= wanted);
+      }
+      assertThat(Duration.ofNanos(System.nanoTime() - began))
+          .as("of a ListOffsets that never comes there is one all the time")
+          .isLessThan(Duration.ofSeconds(15));
+      consumer.close(CloseOptions.timeout(Duration.ZERO));
+    }
+  }
+
+  @Test
   @DisplayName("with nothing shared, nobody gets anything: what this is for")
   void nothingShared() throws Exception {
     start(KafkaGateway.builder(log).fetchingBy(client -> NothingShared.over(log.store())));
