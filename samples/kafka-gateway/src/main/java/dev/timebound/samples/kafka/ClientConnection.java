@@ -74,7 +74,7 @@ final class ClientConnection {
   }
 
   /** What is not an error of the protocol is one that the client may try again after. */
-  private static Throwable forClient(Throwable error) {
+  static Throwable forClient(Throwable error) {
     if (error instanceof ApiException) {
       return error;
     }

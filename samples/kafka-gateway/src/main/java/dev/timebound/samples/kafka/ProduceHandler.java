@@ -1,14 +1,19 @@
 package dev.timebound.samples.kafka;
 
+import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.fetch.TopicPartition;
 import dev.timebound.samples.kafka.log.Appended;
 import dev.timebound.samples.kafka.log.ProducedBatch;
 import dev.timebound.samples.kafka.log.TopicLog;
 import java.time.Duration;
+import java.util.Iterator;
+import java.util.List;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.message.ProduceRequestData;
 import org.apache.kafka.common.message.ProduceRequestData.PartitionProduceData;
+import org.apache.kafka.common.message.ProduceRequestData.TopicProduceData;
 import org.apache.kafka.common.message.ProduceResponseData;
 import org.apache.kafka.common.message.ProduceResponseData.PartitionProduceResponse;
 import org.apache.kafka.common.message.ProduceResponseData.TopicProduceResponse;
@@ -21,9 +26,16 @@ import org.slf4j.LoggerFactory;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
-/** Produce: the batches of a request are written in its order, one after the other. */
+/**
+ * Produce: one batch for each partition, written at the same time, each within the request's time.
+ * Errors are each partition's own: nobody sends again what is written because of another.
+ */
 final class ProduceHandler implements Apis.Handler {
   private static final Logger LOG = LoggerFactory.getLogger(ProduceHandler.class);
+
+  /** Of a request: each may hold a connection of the log's. */
+  private static final int AT_ONCE = 32;
+
   private static final short NONE = 0;
   private static final short LEADER = 1;
   private static final short ALL = -1;
@@ -46,12 +58,13 @@ final class ProduceHandler implements Apis.Handler {
     if (request.transactionalId() != null) {
       return Mono.error(Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception());
     }
+    Deadline deadline = Deadline.after(time(request));
     Mono<ProduceResponseData> written =
         Flux.fromIterable(request.topicData())
-            .concatMap(topic -> topic(call, topic))
-            .collect(TopicProduceResponseCollection::new, TopicProduceResponseCollection::add)
-            .map(topics -> new ProduceResponseData().setResponses(topics))
-            .transform(Deadlines.within(time(request)));
+            .flatMapIterable(topic -> parts(topic))
+            .flatMapSequential(part -> written(call, part, deadline), AT_ONCE, 1)
+            .collectList()
+            .map(answers -> answer(request, answers.iterator()));
     return acks == NONE
         ? written.flatMap(ProduceHandler::unanswered)
         : written.cast(ApiMessage.class);
@@ -74,21 +87,33 @@ final class ProduceHandler implements Apis.Handler {
         : Mono.empty();
   }
 
-  private Mono<TopicProduceResponse> topic(Call call, ProduceRequestData.TopicProduceData topic) {
-    return Flux.fromIterable(topic.partitionData())
-        .concatMap(partition -> partition(call, topic.name(), partition))
-        .collectList()
-        .map(
-            partitions ->
-                new TopicProduceResponse().setName(topic.name()).setPartitionResponses(partitions));
+  /** A partition's part of a request. */
+  private record Part(String topic, PartitionProduceData data) {}
+
+  private static List<Part> parts(TopicProduceData topic) {
+    return topic.partitionData().stream().map(data -> new Part(topic.name(), data)).toList();
   }
 
-  private Mono<PartitionProduceResponse> partition(
-      Call call, String topic, PartitionProduceData data) {
-    if (!Names.isPartition(topic, data.index())) {
+  /**
+   * @param answers in the order of the request
+   */
+  private static ProduceResponseData answer(
+      ProduceRequestData request, Iterator<PartitionProduceResponse> answers) {
+    TopicProduceResponseCollection topics = new TopicProduceResponseCollection();
+    for (TopicProduceData topic : request.topicData()) {
+      TopicProduceResponse answer = new TopicProduceResponse().setName(topic.name());
+      topic.partitionData().forEach(part -> answer.partitionResponses().add(answers.next()));
+      topics.add(answer);
+    }
+    return new ProduceResponseData().setResponses(topics);
+  }
+
+  private Mono<PartitionProduceResponse> written(Call call, Part part, Deadline deadline) {
+    PartitionProduceData data = part.data();
+    if (!Names.isPartition(part.topic(), data.index())) {
       return Mono.just(refused(data.index(), Errors.UNKNOWN_TOPIC_OR_PARTITION, null));
     }
-    TopicPartition partition = new TopicPartition(topic, data.index());
+    TopicPartition partition = new TopicPartition(part.topic(), data.index());
     ProducedBatch batch;
     try {
       batch = KafkaRecords.produced(data, call.version(), settings.maxBatchBytes());
@@ -96,7 +121,21 @@ final class ProduceHandler implements Apis.Handler {
       LOG.warn("Refused a batch of {} for {}: {}", call.clientId(), partition, e.toString());
       return Mono.just(refused(data.index(), Errors.forException(e), e.getMessage()));
     }
-    return log.append(partition, batch).map(appended -> answer(data.index(), appended));
+    return log.append(partition, batch)
+        .transform(Deadlines.of(deadline, "produce"))
+        .map(appended -> answer(data.index(), appended))
+        .onErrorResume(error -> Mono.just(failed(call, partition, error)));
+  }
+
+  private static PartitionProduceResponse failed(
+      Call call, TopicPartition partition, Throwable error) {
+    if (error instanceof DeadlineExceededException) {
+      LOG.warn("A batch of {} for {}: {}", call.clientId(), partition, error.getMessage());
+    } else {
+      LOG.warn("A batch of {} for {} failed", call.clientId(), partition, error);
+    }
+    Throwable told = ClientConnection.forClient(error);
+    return refused(partition.partition(), Errors.forException(told), told.getMessage());
   }
 
   private static PartitionProduceResponse answer(int partition, Appended appended) {
@@ -109,6 +148,7 @@ final class ProduceHandler implements Apis.Handler {
               .setLogStartOffset(-1);
       case OUT_OF_ORDER -> refused(partition, Errors.OUT_OF_ORDER_SEQUENCE_NUMBER, null);
       case FENCED -> refused(partition, Errors.INVALID_PRODUCER_EPOCH, null);
+      case NO_ROOM -> refused(partition, Errors.KAFKA_STORAGE_ERROR, "the log is full");
       case UNKNOWN_PARTITION -> refused(partition, Errors.UNKNOWN_TOPIC_OR_PARTITION, null);
     };
   }

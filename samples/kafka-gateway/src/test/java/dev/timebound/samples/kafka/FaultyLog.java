@@ -26,6 +26,8 @@ final class FaultyLog implements TopicLog {
   private final MemoryTopicLog log = new MemoryTopicLog();
   private final Set<TopicPartition> reads = ConcurrentHashMap.newKeySet();
   private final Set<TopicPartition> offsets = ConcurrentHashMap.newKeySet();
+  private final Set<TopicPartition> appends = ConcurrentHashMap.newKeySet();
+  private final Set<TopicPartition> stalledAppends = ConcurrentHashMap.newKeySet();
   private final AtomicInteger hanging = new AtomicInteger();
   private final AtomicInteger stalls = new AtomicInteger();
   private final AtomicInteger begun = new AtomicInteger();
@@ -41,7 +43,19 @@ final class FaultyLog implements TopicLog {
     offsets.add(new TopicPartition(topic, partition));
   }
 
+  /** Nothing can be appended to it. */
+  void failAppends(String topic, int partition) {
+    appends.add(new TopicPartition(topic, partition));
+  }
+
+  /** What is appended to it never ends. */
+  void stallAppends(String topic, int partition) {
+    stalledAppends.add(new TopicPartition(topic, partition));
+  }
+
   void heal() {
+    appends.clear();
+    stalledAppends.clear();
     reads.clear();
     offsets.clear();
   }
@@ -51,12 +65,12 @@ final class FaultyLog implements TopicLog {
     return begun.get();
   }
 
-  /** Reads that hung, so far. */
+  /** Reads and appends that hung, so far. */
   int stalls() {
     return stalls.get();
   }
 
-  /** Reads that hang now. */
+  /** Reads and appends that hang now. */
   int hanging() {
     return hanging.get();
   }
@@ -88,7 +102,12 @@ final class FaultyLog implements TopicLog {
 
   @Override
   public Mono<Appended> append(TopicPartition partition, ProducedBatch batch) {
-    return log.append(partition, batch);
+    if (stalledAppends.contains(partition)) {
+      return this.<Appended>hang().next();
+    }
+    return appends.contains(partition)
+        ? Mono.error(new IllegalStateException("the disk of " + partition + " is full"))
+        : log.append(partition, batch);
   }
 
   @Override
@@ -96,21 +115,21 @@ final class FaultyLog implements TopicLog {
     return log.newProducerId();
   }
 
+  private <T> Flux<T> hang() {
+    return Flux.<T>never()
+        .doOnSubscribe(
+            s -> {
+              stalls.incrementAndGet();
+              hanging.incrementAndGet();
+            })
+        .doOnCancel(hanging::decrementAndGet);
+  }
+
   private final class Store implements PartitionStore {
     private final PartitionStore store;
 
     Store(PartitionStore store) {
       this.store = store;
-    }
-
-    private <T> Flux<T> hang() {
-      return Flux.<T>never()
-          .doOnSubscribe(
-              s -> {
-                stalls.incrementAndGet();
-                hanging.incrementAndGet();
-              })
-          .doOnCancel(hanging::decrementAndGet);
     }
 
     @Override
@@ -122,7 +141,9 @@ final class FaultyLog implements TopicLog {
     public Mono<Offsets> offsets(TopicPartition partition) {
       return Mono.defer(
           () ->
-              offsets.contains(partition) ? this.<Offsets>hang().next() : store.offsets(partition));
+              offsets.contains(partition)
+                  ? FaultyLog.this.<Offsets>hang().next()
+                  : store.offsets(partition));
     }
 
     @Override

@@ -16,6 +16,7 @@ import org.apache.kafka.common.message.InitProducerIdResponseData;
 import org.apache.kafka.common.message.ListOffsetsRequestData;
 import org.apache.kafka.common.message.ListOffsetsResponseData;
 import org.apache.kafka.common.message.MetadataResponseData;
+import org.apache.kafka.common.message.ProduceRequestData;
 import org.apache.kafka.common.message.ProduceResponseData;
 import org.apache.kafka.common.message.RequestHeaderData;
 import org.apache.kafka.common.protocol.ApiKeys;
@@ -209,7 +210,7 @@ class ProtocolTest {
     }
 
     static Stream<Integer> listOffsets() {
-      return IntStream.rangeClosed(1, 7).boxed();
+      return IntStream.rangeClosed(1, 6).boxed();
     }
 
     @ParameterizedTest
@@ -355,6 +356,35 @@ class ProtocolTest {
       assertThat(produce(Messages.batchOf(200 * 1024))).isEqualTo(Errors.MESSAGE_TOO_LARGE);
       FetchResponseData nothing = client.ask(Messages.fetch("batches", 0, Map.of(0, 0L)), 12);
       assertThat(Messages.only(nothing).highWatermark()).isZero();
+    }
+
+    @Test
+    @DisplayName("FE-25 an append that fails, or never ends, is its partition's error alone")
+    void oneFails() {
+      LOG.failAppends("batches", 8);
+      LOG.stallAppends("batches", 7);
+      try {
+        ProduceRequestData request = Messages.produce("batches", 8, -1, Messages.batch("a"));
+        List<ProduceRequestData.PartitionProduceData> partitions =
+            request.topicData().iterator().next().partitionData();
+        for (int partition : new int[] {7, 9}) {
+          partitions.add(
+              new ProduceRequestData.PartitionProduceData()
+                  .setIndex(partition)
+                  .setRecords(Messages.batch("a")));
+        }
+        ProduceResponseData answer = client.ask(request.setTimeoutMs(500), 9);
+        var told = answer.responses().iterator().next().partitionResponses();
+        assertThat(told).extracting(each -> each.index()).containsExactly(8, 7, 9);
+        assertThat(told)
+            .extracting(each -> Errors.forCode(each.errorCode()))
+            .containsExactly(Errors.KAFKA_STORAGE_ERROR, Errors.REQUEST_TIMED_OUT, Errors.NONE);
+        assertThat(told.get(0).errorMessage()).contains("the disk of batches-8 is full");
+        assertThat(told.get(2).baseOffset()).isZero();
+        assertThat(LOG.hanging()).as("appends that go on").isZero();
+      } finally {
+        LOG.heal();
+      }
     }
 
     @Test

@@ -15,6 +15,8 @@ public record Appended(Outcome outcome, long baseOffset) {
     OUT_OF_ORDER,
     /** Refused: a younger instance of the producer took over. */
     FENCED,
+    /** Refused: the log is full. */
+    NO_ROOM,
     /** Refused: there is no such topic, or no such partition of it. */
     UNKNOWN_PARTITION
   }

@@ -50,13 +50,19 @@ public record ProducerState(short epoch, List<Written> written) {
   }
 
   /**
-   * What is to be done with a batch of an idempotent producer. Of a producer that the partition
-   * knows nothing of any batch is the next one: what it wrote before may have been forgotten since.
+   * What is to be done with a batch of an idempotent producer.
+   *
+   * <p>A producer that the partition knows nothing of begins at 0: a batch further on has others
+   * before it, of which the first failed and will be sent again. Only where what it wrote before
+   * may have been forgotten since is any batch the next one.
+   *
+   * @param forgotten whether the partition may have known a producer that it does not know now
    */
-  static Decision decide(@Nullable ProducerState state, ProducedBatch batch) {
-    return state == null
-        ? Decision.NEXT
-        : state.decide(batch.producerEpoch(), batch.baseSequence(), batch.lastSequence());
+  static Decision decide(@Nullable ProducerState state, ProducedBatch batch, boolean forgotten) {
+    if (state == null) {
+      return forgotten || batch.baseSequence() == 0 ? Decision.NEXT : Decision.OUT_OF_ORDER;
+    }
+    return state.decide(batch.producerEpoch(), batch.baseSequence(), batch.lastSequence());
   }
 
   /** Once a batch, which {@link #decide} called the next one, was written. */

@@ -52,13 +52,23 @@ final class SegmentProducers {
 
         @Override
         protected boolean removeEldestEntry(Map.Entry<Long, Known> eldest) {
-          return size() > MOST;
+          boolean full = size() > MOST;
+          forgotten |= full;
+          return full;
         }
       };
+
+  /** Whether somebody who wrote here may be unknown. */
+  private boolean forgotten; // guarded by this
 
   SegmentProducers(SegmentStore store, TopicPartition partition) {
     this.store = store;
     this.partition = partition;
+  }
+
+  /** Not all that is, or was, in the log is looked through. */
+  synchronized void foundInPart() {
+    forgotten = true;
   }
 
   /** One that was in the log when it was opened. */
@@ -104,9 +114,9 @@ final class SegmentProducers {
 
   private synchronized ByteBuffer decided(ProducedBatch batch, long base) {
     Known producer = of(batch);
-    Decision decision = ProducerState.decide(producer.expected, batch);
+    Decision decision = ProducerState.decide(producer.expected, batch, forgotten);
     if (decision.verdict() != Verdict.NEXT) {
-      Decision settled = ProducerState.decide(producer.written, batch);
+      Decision settled = ProducerState.decide(producer.written, batch, forgotten);
       throw new NotWritten(Appended.of(decision), settled.equals(decision));
     }
     producer.expected = ProducerState.after(producer.expected, batch, base);

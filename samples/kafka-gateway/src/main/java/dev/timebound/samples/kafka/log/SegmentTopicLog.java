@@ -77,6 +77,9 @@ public final class SegmentTopicLog implements TopicLog {
         .flatMapMany(
             offsets -> {
               long from = Math.max(offsets.logStart(), offsets.highWatermark() - LOOKED_THROUGH);
+              if (from > 0) {
+                known.foundInPart();
+              }
               ReadSpec all =
                   new ReadSpec(from, Integer.MAX_VALUE, true, Isolation.READ_UNCOMMITTED);
               return store.read(partition, all, Deadline.after(PATIENCE));

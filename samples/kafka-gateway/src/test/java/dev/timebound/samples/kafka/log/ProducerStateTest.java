@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 class ProducerStateTest {
   private @Nullable ProducerState state;
   private long end;
+  private boolean forgotten;
 
   private static ProducedBatch batch(int epoch, int sequence, int records) {
     return new ProducedBatch(ByteBuffer.allocate(61), records, -1, 7, (short) epoch, sequence);
@@ -19,7 +20,7 @@ class ProducerStateTest {
   /** Decides, and writes what is next. */
   private String write(int epoch, int sequence, int records) {
     ProducedBatch batch = batch(epoch, sequence, records);
-    ProducerState.Decision decision = ProducerState.decide(state, batch);
+    ProducerState.Decision decision = ProducerState.decide(state, batch, forgotten);
     if (decision.verdict() == Verdict.NEXT) {
       state = ProducerState.after(state, batch, end);
       end += records;
@@ -28,8 +29,17 @@ class ProducerStateTest {
   }
 
   @Test
-  @DisplayName("of an unknown producer any batch is the next one")
+  @DisplayName("an unknown producer begins at 0: what it sent before a later batch is to come yet")
   void unknown() {
+    assertThat(write(0, 1, 1)).isEqualTo("OUT_OF_ORDER -1");
+    assertThat(write(0, 0, 1)).isEqualTo("NEXT -1");
+    assertThat(write(0, 1, 1)).isEqualTo("NEXT -1");
+  }
+
+  @Test
+  @DisplayName("of one that may have been forgotten any batch is the next one")
+  void mayBeForgotten() {
+    forgotten = true;
     assertThat(write(3, 1234, 10)).isEqualTo("NEXT -1");
     assertThat(write(3, 1244, 1)).isEqualTo("NEXT -1");
   }
@@ -68,6 +78,7 @@ class ProducerStateTest {
   @Test
   @DisplayName("after the largest int comes 0")
   void wraps() {
+    forgotten = true;
     write(0, Integer.MAX_VALUE - 1, 4);
     assertThat(write(0, 2, 1)).isEqualTo("NEXT -1");
     assertThat(write(0, Integer.MAX_VALUE - 1, 4)).isEqualTo("DUPLICATE 0");

@@ -124,6 +124,36 @@ class SegmentTopicLogTest {
   }
 
   @Test
+  @DisplayName("a producer's first batch failed: the one after it waits for it to be sent again")
+  void firstFailed() throws IOException {
+    for (int i = 0; i < 3; i++) {
+      append(7, 0, i);
+    }
+    Path partition = directory.resolve("topics/orders/0");
+    Path aside = directory.resolve("topics/orders/aside");
+    Files.move(partition, aside);
+    assertThatThrownBy(() -> append(8, 0, 0)).isInstanceOf(SegmentStoreException.class);
+    Files.move(aside, partition);
+    assertThat(append(8, 0, 1).outcome()).isEqualTo(Appended.Outcome.OUT_OF_ORDER);
+    assertThat(append(8, 0, 0)).isEqualTo(Appended.written(3));
+    assertThat(append(8, 0, 1)).isEqualTo(Appended.written(4));
+  }
+
+  @Test
+  @DisplayName("an unknown producer begins at 0, unless the log was too long to find it in")
+  void unknownProducer() {
+    append(7, 0, 0);
+    reopen();
+    assertThat(append(8, 0, 5).outcome()).isEqualTo(Appended.Outcome.OUT_OF_ORDER);
+    ProducedBatch large = batch(-1, -1, -1);
+    got(log.append(PARTITION, new ProducedBatch(large.bytes(), 30_000, 1000, -1, (short) -1, -1)));
+    append(9, 0, 0);
+    reopen();
+    assertThat(append(7, 0, 1).outcome()).isEqualTo(Appended.Outcome.WRITTEN);
+    assertThat(append(9, 0, 1).outcome()).isEqualTo(Appended.Outcome.WRITTEN);
+  }
+
+  @Test
   @DisplayName("a producer's id is never given twice")
   void ids() {
     Set<Long> given = new HashSet<>();
