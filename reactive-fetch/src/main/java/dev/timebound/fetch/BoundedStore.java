@@ -99,6 +99,18 @@ public final class BoundedStore implements PartitionStore {
     return store.finishesInBackground();
   }
 
+  /**
+   * A call of another kind, such as an append, under a permit like all others: it is subscribed
+   * once its turn has come, and fails where the deadline in the Context passes before. What is
+   * bounded so apart from reads takes a store, and permits, of its own.
+   *
+   * @param partition whose permits it counts for
+   */
+  public <T> Mono<T> admit(TopicPartition partition, Mono<T> call) {
+    Objects.requireNonNull(partition, "partition");
+    return admitted(partition, () -> call);
+  }
+
   private <T> Mono<T> admitted(TopicPartition of, Supplier<Mono<T>> call) {
     return Mono.deferContextual(
         context -> admitted(of, Deadlines.current(context), context, call::get).singleOrEmpty());

@@ -11,9 +11,11 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import reactor.core.publisher.Mono;
 
 @DisplayName("A store that admits few reads at a time")
 class BoundedStoreTest {
@@ -82,6 +84,20 @@ class BoundedStoreTest {
     assertThat(bounded.waiting()).isEqualTo(1);
     first.subscription.dispose();
     assertThat(third.items).as("the permit went to the next").hasSize(10);
+  }
+
+  @Test
+  @DisplayName("FE-22 a call of another kind waits for its turn, and is not begun before")
+  void anotherKind() {
+    bench.store.on(0).stalls();
+    Bench.Answer<RecordBatch> first = read(0, 500);
+    AtomicInteger begun = new AtomicInteger();
+    Mono<Integer> append = Mono.fromSupplier(begun::incrementAndGet);
+    Bench.Answer<Integer> second = bench.subscribe(bounded.admit(partition(0), append).flux());
+    assertThat(begun).hasValue(0);
+    assertThat(bounded.waiting()).isEqualTo(1);
+    first.subscription.dispose();
+    assertThat(second.items).containsExactly(1);
   }
 
   @Test

@@ -8,10 +8,12 @@ import dev.timebound.test.PostgresReplicaSet;
 import io.r2dbc.postgresql.PostgresqlConnectionFactory;
 import io.r2dbc.postgresql.PostgresqlConnectionFactoryProvider;
 import io.r2dbc.spi.ConnectionFactoryOptions;
+import java.io.PrintStream;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.CountDownLatch;
+import reactor.core.Exceptions;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -27,33 +29,72 @@ public final class Main {
   /**
    * Blocks until it is stopped.
    *
-   * @param args see {@code samples/kafka-gateway/run --help}; exits with 2 where they make no sense
+   * @param args see {@code samples/kafka-gateway/run --help}; where it cannot start it exits with 1
    */
   public static void main(String[] args) throws InterruptedException {
-    MainArgs options;
-    try {
-      options = MainArgs.parse(args);
-    } catch (IllegalArgumentException e) {
-      System.err.println(e.getMessage());
-      System.exit(2);
-      return;
+    int exit = run(args, System.err);
+    if (exit != 0) {
+      System.exit(exit);
     }
-    Parts parts = parts(options);
-    Flux.fromIterable(options.topics().entrySet())
-        .concatMap(topic -> parts.log().create(topic.getKey(), topic.getValue()))
-        .then()
-        .block(PATIENCE);
-    KafkaGateway gateway = options.apply(parts.gateway()).start().block(PATIENCE);
+  }
+
+  /**
+   * Returns once it was stopped, or could not start: then with a line that says why.
+   *
+   * @return the process's exit code
+   */
+  static int run(String[] args, PrintStream err) throws InterruptedException {
+    Runnable stop;
+    try {
+      stop = started(MainArgs.parse(args));
+    } catch (RuntimeException e) {
+      err.println(reason(e));
+      return 1;
+    }
     CountDownLatch stopped = new CountDownLatch(1);
-    Runnable stop =
-        () -> {
-          if (gateway != null) {
-            gateway.stop().then(parts.close()).block(PATIENCE);
-          }
-          stopped.countDown();
-        };
-    Runtime.getRuntime().addShutdownHook(new Thread(stop, "kafka-gateway-stop"));
+    Runtime.getRuntime()
+        .addShutdownHook(
+            new Thread(
+                () -> {
+                  stop.run();
+                  stopped.countDown();
+                },
+                "kafka-gateway-stop"));
     stopped.await();
+    return 0;
+  }
+
+  /** What stops it again. */
+  private static Runnable started(MainArgs options) {
+    Parts parts = parts(options);
+    try {
+      Flux.fromIterable(options.topics().entrySet())
+          .concatMap(topic -> parts.log().create(topic.getKey(), topic.getValue()))
+          .then()
+          .block(PATIENCE);
+      KafkaGateway gateway = Objects.requireNonNull(options.apply(parts.gateway()).start().block());
+      return () -> gateway.stop().then(parts.close()).block(PATIENCE);
+    } catch (RuntimeException e) {
+      parts.close().onErrorComplete().block(PATIENCE);
+      throw e;
+    }
+  }
+
+  /** In one line: what was to be done, and what came of it where that is told apart. */
+  private static String reason(Throwable thrown) {
+    Throwable outer = Exceptions.unwrap(thrown);
+    Throwable inner = outer;
+    while (inner.getCause() != null) {
+      inner = inner.getCause();
+    }
+    String what = text(outer);
+    String why = text(inner);
+    return (what.contains(why) ? what : what + ": " + why).replaceAll("\\s*\\R\\s*", " ");
+  }
+
+  private static String text(Throwable thrown) {
+    String message = thrown.getMessage();
+    return message == null || message.isBlank() ? thrown.getClass().getSimpleName() : message;
   }
 
   /**

@@ -27,6 +27,10 @@ record MainArgs(
   static final String EMBEDDED = "embedded";
 
   private static final int KAFKA_PORT = 9092;
+  private static final int LAST_PORT = 65_535;
+
+  /** More than anybody means, and few enough to be made at once. */
+  private static final int MOST_PARTITIONS = 10_000;
 
   /**
    * @throws IllegalArgumentException whose message is for the one who typed
@@ -44,17 +48,17 @@ record MainArgs(
       String option = words.next();
       switch (option) {
         case "--host" -> host = value(option, words);
-        case "--port" -> port = number(option, value(option, words));
+        case "--port" -> port = number(option, value(option, words), 0, LAST_PORT);
         case "--advertise" -> {
           advertise = value(option, words);
-          split(option, advertise);
+          split(option, advertise, 1, LAST_PORT);
         }
-        case "--postgres" -> postgres = value(option, words);
+        case "--postgres" -> postgres = postgres(option, value(option, words));
         case "--segments" -> segments = value(option, words);
-        case "--node" -> nodeId = number(option, value(option, words));
+        case "--node" -> nodeId = number(option, value(option, words), 0, Integer.MAX_VALUE);
         case "--topic" -> {
-          String[] topic = split(option, value(option, words));
-          topics.put(topicName(topic[0]), number(option, topic[1]));
+          String[] topic = split(option, value(option, words), 1, MOST_PARTITIONS);
+          topics.put(topicName(topic[0]), Integer.parseInt(topic[1]));
         }
         default -> throw new IllegalArgumentException("Unknown option " + option);
       }
@@ -72,26 +76,36 @@ record MainArgs(
     return words.next();
   }
 
-  private static int number(String option, String value) {
+  private static int number(String option, String value, int least, int most) {
     try {
       int number = Integer.parseInt(value);
-      if (number >= 0) {
+      if (number >= least && number <= most) {
         return number;
       }
     } catch (NumberFormatException e) {
       // told below
     }
-    throw new IllegalArgumentException(option + ": " + value + " (expected: a number >= 0)");
+    String range = most == Integer.MAX_VALUE ? ">= " + least : least + " to " + most;
+    throw new IllegalArgumentException(
+        option + ": " + value + " (expected: a number, " + range + ")");
   }
 
-  private static String[] split(String option, String value) {
+  private static String[] split(String option, String value, int least, int most) {
     int colon = value.lastIndexOf(':');
     if (colon < 1) {
       throw new IllegalArgumentException(option + ": " + value + " (expected: NAME:NUMBER)");
     }
     String number = value.substring(colon + 1);
-    number(option, number);
+    number(option, number, least, most);
     return new String[] {value.substring(0, colon), number};
+  }
+
+  private static String postgres(String option, String value) {
+    if (!value.equals(EMBEDDED) && !value.startsWith("r2dbc:postgresql://")) {
+      throw new IllegalArgumentException(
+          option + ": " + value + " (expected: embedded, or r2dbc:postgresql://…)");
+    }
+    return value;
   }
 
   private static String topicName(String name) {
@@ -104,7 +118,7 @@ record MainArgs(
   KafkaGatewayBuilder apply(KafkaGatewayBuilder builder) {
     builder.listen(host, port).nodeId(nodeId);
     if (advertise != null) {
-      String[] as = split("--advertise", advertise);
+      String[] as = split("--advertise", advertise, 1, LAST_PORT);
       builder.advertise(as[0], Integer.parseInt(as[1]));
     }
     return builder;

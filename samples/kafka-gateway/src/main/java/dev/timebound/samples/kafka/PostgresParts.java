@@ -45,12 +45,21 @@ public record PostgresParts(
     return PgGroups.open(database, holder, lease)
         .flatMap(
             groups ->
-                PgTopicLog.open(database, driver, Math.max(1, connections * 3 / 4))
+                PgTopicLog.open(database, driver, reads(connections), appends(connections))
                     .map(log -> new PostgresParts(pool, database, log, groups))
                     .onErrorResume(
                         error -> groups.close().onErrorComplete().then(Mono.error(error))))
         .onErrorResume(
             error -> database.closeLater().then(pool.disposeLater()).then(Mono.error(error)));
+  }
+
+  /** What neither reads nor appends may have is left to leases, commits and topics. */
+  private static int reads(int connections) {
+    return Math.max(1, connections * 5 / 8);
+  }
+
+  private static int appends(int connections) {
+    return Math.max(1, connections / 4);
   }
 
   /** A gateway over this log, its groups and their offsets here too. */

@@ -1,6 +1,7 @@
 package dev.timebound.samples.kafka;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.timebound.samples.kafka.log.MemoryTopicLog;
 import java.time.Duration;
@@ -8,10 +9,13 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.jspecify.annotations.NullUnmarked;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -92,6 +96,27 @@ class JavaClientTest {
             .isNull();
         assertThat(consumer.partitionsFor("listed")).hasSize(KafkaGatewayBuilder.PARTITIONS);
       }
+    }
+
+    @Test
+    @DisplayName("an administrator's offsets; the record of the latest time is not on offer")
+    void listedByAdmin() throws Exception {
+      Clients.write(gateway, "asked", 0, 5);
+      TopicPartition partition = new TopicPartition("asked", 0);
+      try (Admin admin = Admin.create(Map.of("bootstrap.servers", gateway.bootstrapServers()))) {
+        assertThat(listed(admin, partition, OffsetSpec.earliest())).isZero();
+        assertThat(listed(admin, partition, OffsetSpec.latest())).isEqualTo(5);
+        assertThat(listed(admin, partition, OffsetSpec.forTimestamp(0))).isZero();
+        assertThatThrownBy(() -> listed(admin, partition, OffsetSpec.maxTimestamp()))
+            .cause()
+            .isInstanceOf(UnsupportedVersionException.class)
+            .hasMessageContaining("LIST_OFFSETS");
+      }
+    }
+
+    private static long listed(Admin admin, TopicPartition partition, OffsetSpec which)
+        throws Exception {
+      return admin.listOffsets(Map.of(partition, which)).partitionResult(partition).get().offset();
     }
   }
 

@@ -2,10 +2,17 @@ package dev.timebound.samples.kafka;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.timebound.fetch.TopicPartition;
+import dev.timebound.samples.kafka.group.Node;
+import dev.timebound.samples.kafka.group.OffsetStore;
+import dev.timebound.samples.kafka.log.Appended;
+import dev.timebound.samples.kafka.log.ProducedBatch;
+import dev.timebound.samples.kafka.log.TopicLog;
 import dev.timebound.test.PostgresReplicaSet;
 import dev.timebound.test.PostgresServer;
 import io.r2dbc.postgresql.PostgresqlConnectionConfiguration;
 import io.r2dbc.postgresql.PostgresqlConnectionFactory;
+import java.nio.ByteBuffer;
 import java.sql.Connection;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -13,6 +20,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.message.MetadataResponseData;
@@ -21,6 +29,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import reactor.core.Disposable;
 
 /** Two gateways on one Postgres, and unchanged Java clients. */
 @NullUnmarked // fields are set before each test
@@ -100,6 +109,75 @@ class PostgresTest {
     for (int p = 0; p < 3; p++) {
       assertThat(got.get(p)).isEqualTo(Clients.numbers(count));
     }
+  }
+
+  @Test
+  @DisplayName("a producer that a partition does not know begins at 0")
+  void unknownProducer() {
+    TopicLog log = one.log();
+    log.create("numbered", 1).block();
+    long producer = log.newProducerId().block();
+    assertThat(append(log, producer, 1)).isEqualTo(Appended.Outcome.OUT_OF_ORDER);
+    assertThat(append(log, producer, 0)).isEqualTo(Appended.Outcome.WRITTEN);
+    assertThat(append(other.log(), producer, 1)).isEqualTo(Appended.Outcome.WRITTEN);
+  }
+
+  private static Appended.Outcome append(TopicLog log, long producer, int sequence) {
+    return log.append(new TopicPartition("numbered", 0), batch(producer, sequence))
+        .block()
+        .outcome();
+  }
+
+  private static ProducedBatch batch(long producer, int sequence) {
+    return new ProducedBatch(ByteBuffer.allocate(100), 1, 1, producer, (short) 0, sequence);
+  }
+
+  @Test
+  @DisplayName("many appends to a partition whose lock is held cost the other partitions nothing")
+  void lockHeld() throws Exception {
+    TopicLog log = one.log();
+    log.create("numbered", 3).block();
+    AtomicInteger written = new AtomicInteger();
+    List<Disposable> stalled = new ArrayList<>();
+    try (Connection lock = SERVER.connect("lock")) {
+      lock.setAutoCommit(false);
+      lock.createStatement()
+          .execute(
+              "SELECT * FROM fetch_partition WHERE topic = 'numbered' AND partition = 0"
+                  + " FOR UPDATE");
+      for (int i = 0; i < 40; i++) {
+        stalled.add(
+            log.append(new TopicPartition("numbered", 0), batch(-1, -1))
+                .subscribe(any -> written.incrementAndGet(), error -> {}));
+      }
+      Until.holds(() -> appending() == 1);
+      for (int i = 0; i < 20; i++) {
+        TopicPartition healthy = new TopicPartition("numbered", 1 + i % 2);
+        assertThat(log.append(healthy, batch(-1, -1)).block(Clients.PATIENCE).outcome())
+            .isEqualTo(Appended.Outcome.WRITTEN);
+        assertThat(log.store().offsets(healthy).block(Clients.PATIENCE).highWatermark())
+            .isEqualTo(i / 2 + 1);
+      }
+      one.groups().of("g", new Node(1, "one", 9092)).block(Clients.PATIENCE);
+      one.groups()
+          .commit(
+              "g",
+              Map.of(new TopicPartition("numbered", 1), new OffsetStore.Committed(1, -1, "so far")))
+          .block(Clients.PATIENCE);
+      assertThat(appending()).isEqualTo(1);
+      stalled.subList(0, 20).forEach(Disposable::dispose); // their clients left
+      lock.rollback();
+      Until.holds(() -> written.get() == 20);
+    }
+    assertThat(log.store().offsets(new TopicPartition("numbered", 0)).block().highWatermark())
+        .isEqualTo(20);
+  }
+
+  private static long appending() {
+    return SERVER.sessions(GATEWAYS.get(0)).stream()
+        .filter(session -> session.query().contains("fetch_partition"))
+        .filter(session -> session.state().equals("active"))
+        .count();
   }
 
   @Test

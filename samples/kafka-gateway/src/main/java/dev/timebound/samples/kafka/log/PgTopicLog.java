@@ -26,24 +26,29 @@ public final class PgTopicLog implements TopicLog {
   private final PgStore store;
   private final PartitionStore reads;
 
-  private PgTopicLog(RoutedDatabase database, PgStore store, int permits) {
+  /** They wait for the partition's lock: one of each does so on a connection, the others here. */
+  private final BoundedStore appends;
+
+  private PgTopicLog(RoutedDatabase database, PgStore store, int reads, int appends) {
     this.database = database;
     this.store = store;
-    this.reads = BoundedStore.builder(store, permits).build();
+    this.reads = BoundedStore.builder(store, reads).build();
+    this.appends = BoundedStore.builder(store, appends).maxPerPartition(1).name("appends").build();
   }
 
   /**
    * Makes the tables where they are not there, and listens for appends of other gateways.
    *
    * @param listening for one connection of its own
-   * @param reads at a time, at most; {@code >= 1}
+   * @param reads at a time, at most, half of them of one partition; {@code >= 1}
+   * @param appends at a time, at most, one of each partition; {@code >= 1}
    */
   public static Mono<PgTopicLog> open(
-      RoutedDatabase database, PostgresqlConnectionFactory listening, int reads) {
+      RoutedDatabase database, PostgresqlConnectionFactory listening, int reads, int appends) {
     return database
         .write(PgProducers::create)
         .then(PgStore.builder(database).listening(listening).open())
-        .map(store -> new PgTopicLog(database, store, reads));
+        .map(store -> new PgTopicLog(database, store, reads, appends));
   }
 
   /** Listens no more. The database is left open. */
@@ -73,17 +78,19 @@ public final class PgTopicLog implements TopicLog {
 
   @Override
   public Mono<Appended> append(TopicPartition partition, ProducedBatch batch) {
-    return database.writeMono(
-        connection ->
-            store
-                .lock(connection, partition)
-                .flatMap(
-                    locked ->
-                        batch.isIdempotent()
-                            ? appendOnce(connection, locked, batch)
-                            : write(locked, batch))
-                .switchIfEmpty(
-                    Mono.fromSupplier(() -> Appended.refused(Appended.Outcome.UNKNOWN_PARTITION))));
+    return appends.admit(
+        partition, database.writeMono(connection -> append(connection, partition, batch)));
+  }
+
+  private Mono<Appended> append(
+      Connection connection, TopicPartition partition, ProducedBatch batch) {
+    return store
+        .lock(connection, partition)
+        .flatMap(
+            locked ->
+                batch.isIdempotent() ? appendOnce(connection, locked, batch) : write(locked, batch))
+        .switchIfEmpty(
+            Mono.fromSupplier(() -> Appended.refused(Appended.Outcome.UNKNOWN_PARTITION)));
   }
 
   private static Mono<Appended> write(LockedPartition locked, ProducedBatch batch) {
@@ -105,7 +112,7 @@ public final class PgTopicLog implements TopicLog {
       LockedPartition locked,
       ProducedBatch batch,
       @Nullable ProducerState state) {
-    Decision decision = ProducerState.decide(state, batch);
+    Decision decision = ProducerState.decide(state, batch, false); // no row is ever deleted
     if (decision.verdict() != Verdict.NEXT) {
       return Mono.just(Appended.of(decision));
     }
