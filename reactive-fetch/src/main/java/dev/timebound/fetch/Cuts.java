@@ -1,21 +1,21 @@
 package dev.timebound.fetch;
 
-import java.util.List;
+import java.util.Objects;
 
 /**
  * Ends turns that run at the same time for the others' sake (FE-9): once min_bytes are in they are
  * cut, and what they reserved is free for others after as long a time. Of one thread.
  */
 final class Cuts {
-  private final List<PartitionState> states;
+  private final RequestPartitions partitions;
   private final LongPoll poll;
   private final ByteBudget bytes;
 
   /** Some partition could not begin for what others have reserved. */
   private boolean waitsForBytes;
 
-  Cuts(List<PartitionState> states, LongPoll poll, ByteBudget bytes) {
-    this.states = states;
+  Cuts(RequestPartitions partitions, LongPoll poll, ByteBudget bytes) {
+    this.partitions = partitions;
     this.poll = poll;
     this.bytes = bytes;
   }
@@ -30,16 +30,13 @@ final class Cuts {
       return;
     }
     poll.judge(now);
-    for (PartitionState state : states) {
-      PartitionTurn turn = state.turn;
-      if (turn == null) {
-        continue;
-      }
+    for (int i = partitions.nextRunning(0); i >= 0; i = partitions.nextRunning(i + 1)) {
+      PartitionTurn turn = turn(i);
       if (now >= cutAt(turn)) {
         turn.cut();
       } else if (now >= lapsesAt(turn)) {
         // What it held the others up by is the grace that it would have later.
-        turn.graceSpent = waitsForBytes || states.stream().anyMatch(other -> other.blocked);
+        turn.graceSpent = waitsForBytes || partitions.anyBlocked();
         bytes.lapse(turn.task.reservation());
       }
     }
@@ -50,11 +47,9 @@ final class Cuts {
   long next() {
     long at = Long.MAX_VALUE;
     if (poll.together()) {
-      for (PartitionState state : states) {
-        PartitionTurn turn = state.turn;
-        if (turn != null) {
-          at = Math.min(at, Math.min(cutAt(turn), lapsesAt(turn)));
-        }
+      for (int i = partitions.nextRunning(0); i >= 0; i = partitions.nextRunning(i + 1)) {
+        PartitionTurn turn = turn(i);
+        at = Math.min(at, Math.min(cutAt(turn), lapsesAt(turn)));
       }
     }
     return at;
@@ -70,7 +65,16 @@ final class Cuts {
 
   /** While they do, the answer does not go: what is held back takes nothing from it till then. */
   private boolean othersRun() {
-    return states.stream().anyMatch(state -> state.turn != null && !state.turn.task.heldBack());
+    for (int i = partitions.nextRunning(0); i >= 0; i = partitions.nextRunning(i + 1)) {
+      if (!turn(i).task.heldBack()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private PartitionTurn turn(int running) {
+    return Objects.requireNonNull(partitions.get(running).turn);
   }
 
   /** Once. */

@@ -43,7 +43,7 @@ final class FetchRun implements Disposable {
   private final ByteBudget bytes;
   private final Turns turns;
   private final LongPoll poll;
-  private final List<PartitionState> states = new ArrayList<>();
+  private final RequestPartitions partitions;
   private final Cuts cuts;
   private final TurnReports reports;
   private final FetchObservations.Observed observed;
@@ -82,10 +82,8 @@ final class FetchRun implements Disposable {
     poll = new LongPoll(shares, bytes, limits.together(), settings.grace().toNanos());
     timer = new RunTimer(clock, () -> serial.run(this::timePassed));
     reports = new TurnReports(parts);
-    for (FetchRequest.Partition asked : request.partitions()) {
-      states.add(new PartitionState(asked, request.isolation()));
-    }
-    cuts = new Cuts(states, poll, bytes);
+    partitions = new RequestPartitions(request);
+    cuts = new Cuts(partitions, poll, bytes);
     observed = parts.observations().begin(request, context);
   }
 
@@ -102,7 +100,7 @@ final class FetchRun implements Disposable {
 
   private void readMetadata() {
     Set<TopicPartition> asked = new LinkedHashSet<>();
-    states.forEach(state -> asked.add(state.partition()));
+    partitions.forEach(state -> asked.add(state.partition()));
     metadata =
         Mono.defer(() -> parts.store().existing(asked))
             .defaultIfEmpty(Set.of())
@@ -120,14 +118,14 @@ final class FetchRun implements Disposable {
         () -> {
           if (!ended) {
             end("cancelled");
-            states.forEach(state -> reads.left(state.partition()));
+            partitions.forEach(state -> reads.left(state.partition()));
           }
         });
   }
 
   private void begin(Set<TopicPartition> existing) {
-    for (int i = 0; i < states.size(); i++) {
-      PartitionState state = states.get(i);
+    for (int i = 0; i < partitions.size(); i++) {
+      PartitionState state = partitions.get(i);
       if (!existing.contains(state.partition())) {
         state.unknown(); // it counts until its turn has come (FE-2)
       }
@@ -140,7 +138,7 @@ final class FetchRun implements Disposable {
 
   private void withoutMetadata(Throwable error) {
     if (!ended) {
-      states.forEach(state -> state.failed(ErrorCode.STORAGE_ERROR, error));
+      partitions.forEach(state -> state.failed(ErrorCode.STORAGE_ERROR, error));
       answer("metadata");
     }
   }
@@ -160,7 +158,7 @@ final class FetchRun implements Disposable {
         continue;
       }
       boolean over = turns.roundOver();
-      if (over && (poll.isOver(now) || states.stream().allMatch(state -> state.over))) {
+      if (over && (poll.isOver(now) || partitions.allOver())) {
         answer(poll.outcome(now));
       } else if (over && turns.nextRound()) {
         rounds++;
@@ -179,18 +177,18 @@ final class FetchRun implements Disposable {
     if (next < 0) {
       return false;
     }
-    PartitionState state = states.get(next);
+    PartitionState state = partitions.get(next);
     boolean heldBack = isHeldBack(next);
-    if (heldBack && waitsForOthers(state, now)) {
+    if (heldBack && waitsForOthers(next, now)) {
       return false;
     }
     if (state.isUnknown()) {
       passOver(next, now);
       poll.error();
       over(next, state);
-    } else if (now >= clock.total() || !poll.mayBegin(now, state.hadItsTurn(), heldBack)) {
+    } else if (now >= clock.total() || !poll.mayBegin(now, partitions.hadItsTurn(next), heldBack)) {
       passOver(next, now);
-      state.blocked = false;
+      partitions.unblocked(next);
       if (!state.begun) {
         state.begun = true;
         reports.notStarted(state);
@@ -238,7 +236,7 @@ final class FetchRun implements Disposable {
                 heldBack,
                 poll.together(),
                 this::accepted));
-    state.begins(turn);
+    partitions.begins(index, turn);
     state.reading =
         turn.run()
             .contextWrite(context)
@@ -253,7 +251,7 @@ final class FetchRun implements Disposable {
       return;
     }
     bytes.release(turn.task.reservation());
-    state.took(turn);
+    partitions.took(index, turn);
     turns.ended(index);
     reports.ended(turn, clock.now());
     wantsNext(index, state, turn);
@@ -272,9 +270,9 @@ final class FetchRun implements Disposable {
       if (bytes.accepted() > 0) {
         poll.limited();
       } else if (!turn.task.reservation().firstOfAnySize()) {
-        state.blocked = true;
+        partitions.blocked(index);
       } else {
-        state.polled = true; // it could have brought any batch, and brought none
+        partitions.polled(index); // it could have brought any batch, and brought none
       }
     } else if (brought && turn.isMoreToRead()) {
       turns.due(index);
@@ -290,7 +288,7 @@ final class FetchRun implements Disposable {
   }
 
   private void over(int index, PartitionState state) {
-    state.over = true;
+    partitions.over(index);
     turns.never(index);
     if (each) {
       listener.answered(state.answer());
@@ -298,8 +296,8 @@ final class FetchRun implements Disposable {
   }
 
   private boolean isHeldBack(int index) {
-    TopicPartition partition = states.get(index).partition();
-    return states.size() > 1
+    TopicPartition partition = partitions.get(index).partition();
+    return partitions.size() > 1
         && (parts.health().isPenalised(partition)
             || parts.cuts().isHeldBack(partition, parts.settings().now()))
         && !reads.isAtHand(partition);
@@ -309,11 +307,11 @@ final class FetchRun implements Disposable {
    * It is read last: beside others that may well bring enough it is only tried, and that not in
    * every request, for each time leaves a read to be cancelled (FE-20, FE-22).
    */
-  private boolean waitsForOthers(PartitionState state, long now) {
+  private boolean waitsForOthers(int index, long now) {
     return poll.together()
         && turns.isBusy(now)
-        && poll.mayBegin(now, state.hadItsTurn(), true)
-        && !parts.cuts().mayTry(state.partition(), parts.settings().now());
+        && poll.mayBegin(now, partitions.hadItsTurn(index), true)
+        && !parts.cuts().mayTry(partitions.get(index).partition(), parts.settings().now());
   }
 
   /** On the thread that read a batch. */
@@ -325,8 +323,8 @@ final class FetchRun implements Disposable {
 
   /** Those whose first batch is too large for what they may bring, where it may be of any size. */
   private void dueBlocked() {
-    for (int i = 0; i < states.size(); i++) {
-      if (states.get(i).blocked && bytes.firstIsFree()) {
+    if (partitions.anyBlocked() && bytes.firstIsFree()) {
+      for (int i = partitions.nextBlocked(0); i >= 0; i = partitions.nextBlocked(i + 1)) {
         turns.due(i);
       }
     }
@@ -357,21 +355,17 @@ final class FetchRun implements Disposable {
   }
 
   private void due(int index) {
-    if (!ended && !states.get(index).over) {
+    if (!ended && !partitions.isOver(index)) {
       turns.due(index);
       advance();
     }
   }
 
   private boolean duePolled() {
-    boolean any = false;
-    for (int i = 0; i < states.size(); i++) {
-      if (states.get(i).isPolled()) {
-        turns.due(i);
-        any = true;
-      }
+    for (int i = partitions.nextPolled(0); i >= 0; i = partitions.nextPolled(i + 1)) {
+      turns.due(i);
     }
-    return any;
+    return partitions.anyPolled();
   }
 
   /** When something becomes possible by time alone; Long.MAX_VALUE: nothing does. */
@@ -381,7 +375,7 @@ final class FetchRun implements Disposable {
       if (now < shares.endOfWait()) {
         at = Math.min(at, shares.endOfWait());
       }
-      if (states.stream().anyMatch(PartitionState::isPolled)) {
+      if (partitions.anyPolled()) {
         at = Math.min(at, poll.nextPause(now));
       }
     }
@@ -390,9 +384,9 @@ final class FetchRun implements Disposable {
 
   private void answer(String outcome) {
     List<PartitionData> rest = new ArrayList<>();
-    for (PartitionState state : states) {
-      if (!each || !state.over) {
-        rest.add(state.answer());
+    for (int i = 0; i < partitions.size(); i++) {
+      if (!each || !partitions.isOver(i)) {
+        rest.add(partitions.get(i).answer());
       }
     }
     end(outcome);
@@ -404,7 +398,7 @@ final class FetchRun implements Disposable {
     timer.stop();
     held.dispose();
     metadata.dispose();
-    states.forEach(PartitionState::end);
+    partitions.forEach(PartitionState::end);
     parts.meters().request(outcome, rounds, bytes.accepted(), clock.now());
     observed.ended(outcome, bytes.accepted(), clock.deadline());
   }

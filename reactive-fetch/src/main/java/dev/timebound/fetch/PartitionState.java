@@ -30,15 +30,6 @@ final class PartitionState {
   /** It has had a turn, or was passed over. */
   boolean begun;
 
-  /** It has its answer, and wants no turn any more. */
-  boolean over;
-
-  /** Nothing will tell that it is worth another turn: it is asked again after a pause. */
-  boolean polled;
-
-  /** Its next batch is larger than what it may bring, until it is the request's first one. */
-  boolean blocked;
-
   /** Ends its wake-ups; null where the store tells of none, or was not asked to. */
   @Nullable Disposable watch;
 
@@ -69,21 +60,9 @@ final class PartitionState {
     return error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION;
   }
 
-  /** Whether it was asked, and could bring what it had. */
-  boolean hadItsTurn() {
-    return begun && !blocked;
-  }
-
-  /** Whether it waits for a pause to pass. */
-  boolean isPolled() {
-    return polled && !over && turn == null;
-  }
-
   void begins(PartitionTurn next) {
     turn = next;
     begun = true;
-    blocked = false;
-    polled = false;
   }
 
   void took(PartitionTurn ended) {
@@ -95,7 +74,6 @@ final class PartitionState {
     if (ended.offsets != null) {
       offsets = ended.offsets;
     }
-    polled = watch == null || ended.end != PartitionTurn.End.DONE;
     switch (ended.end) {
       case OUT_OF_RANGE -> failed(ErrorCode.OFFSET_OUT_OF_RANGE, null);
       case FAILED -> failed(ErrorCode.STORAGE_ERROR, ended.cause);
