@@ -8,6 +8,8 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import reactor.core.Disposable;
 import reactor.core.Disposables;
 import reactor.core.publisher.ConnectableFlux;
@@ -18,9 +20,12 @@ import reactor.util.context.Context;
 /**
  * The reads of one client that outlive the request that began them (FE-24): at most one of each
  * partition. A turn that cancels only leaves its read; the client's next turn on that partition
- * finds what has come by then, and what still comes.
+ * finds what has come by then, and what still comes. A turn that the kept read cannot serve
+ * replaces it, unless another turn is at it: then it reads past it.
  */
 final class BackgroundReads implements PartitionReads, AutoCloseable {
+  private static final int RETIRED = -1;
+
   private final PartitionStore store;
   private final Duration time;
   private final long bytes;
@@ -43,6 +48,9 @@ final class BackgroundReads implements PartitionReads, AutoCloseable {
     return Flux.deferContextual(
         context -> {
           Kept read = kept(partition, spec, budget);
+          if (read == null) {
+            return store.read(partition, spec, budget);
+          }
           if (closed) {
             read.end(); // the client went meanwhile
           }
@@ -50,20 +58,24 @@ final class BackgroundReads implements PartitionReads, AutoCloseable {
         });
   }
 
-  private Kept kept(TopicPartition partition, ReadSpec spec, Deadline budget) {
+  /**
+   * One that serves this turn, which is counted as its user; null where the one that is kept serves
+   * another turn now.
+   */
+  private @Nullable Kept kept(TopicPartition partition, ReadSpec spec, Deadline budget) {
     while (true) {
       Kept before = kept.get(partition);
-      if (before != null && before.serves(spec)) {
-        return before;
-      }
-      Kept made = new Kept(partition, spec, budget);
       if (before == null) {
+        Kept made = new Kept(partition, spec, budget);
         if (kept.putIfAbsent(partition, made) == null) {
           return made;
         }
-      } else if (kept.replace(partition, before, made)) {
+      } else if (before.serves(spec) && before.use()) {
+        return before;
+      } else if (before.retire()) {
         before.end();
-        return made;
+      } else {
+        return null;
       }
     }
   }
@@ -77,7 +89,7 @@ final class BackgroundReads implements PartitionReads, AutoCloseable {
   @Override
   public void left(TopicPartition partition) {
     Kept read = kept.get(partition);
-    if (read != null) {
+    if (read != null && read.retire()) {
       read.end();
     }
   }
@@ -99,6 +111,10 @@ final class BackgroundReads implements PartitionReads, AutoCloseable {
     private final ConnectableFlux<RecordBatch> batches;
     private final Disposable.Composite parts = Disposables.composite();
     private final AtomicBoolean started = new AtomicBoolean();
+
+    /** Turns that are at it; the first one made it. */
+    private final AtomicInteger users = new AtomicInteger(1);
+
     private volatile Context context = Context.empty();
     private volatile long upTo;
     private volatile boolean complete;
@@ -129,10 +145,23 @@ final class BackgroundReads implements PartitionReads, AutoCloseable {
           && !(complete && asked.offset() == upTo);
     }
 
+    /** Counts one more user; false where nobody may use it any more. */
+    boolean use() {
+      return users.getAndUpdate(n -> n < 0 ? n : n + 1) >= 0;
+    }
+
+    /** Nobody may use it from now on; false where somebody does. */
+    boolean retire() {
+      int before = users.getAndUpdate(n -> n <= 0 ? RETIRED : n);
+      return before <= 0;
+    }
+
+    /** What it brings, for a turn that was counted. */
     Flux<RecordBatch> from(Context first) {
       Flux<RecordBatch> all =
           batches
               .doOnTerminate(this::end)
+              .doFinally(any -> users.decrementAndGet())
               .onErrorResume(CancellationException.class, ended -> Flux.empty());
       if (started.compareAndSet(false, true)) {
         // Its own deadline in place of that of the request that began it.

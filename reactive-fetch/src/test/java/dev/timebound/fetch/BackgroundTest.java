@@ -5,10 +5,13 @@ import static dev.timebound.fetch.ScriptedStore.partition;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -91,6 +94,44 @@ class BackgroundTest {
     assertThat(next.at).as("at once").isEqualTo(before);
 
     assertThat(bench.store.on(0).reads).hasSize(2);
+  }
+
+  @Test
+  @DisplayName("FE-24 two requests at once, from different offsets, do not end each other's reads")
+  void atOnce() {
+    bench.store.on(0).takes(600);
+    List<FetchResponse> answers = new ArrayList<>();
+    for (int offset : new int[] {0, 7}) {
+      client
+          .fetch(FetchRequest.builder().partition(partition(0), offset, 1000).build())
+          .subscribe(answers::add);
+      bench.advance(100);
+    }
+    assertThat(bench.store.on(0).active).isEqualTo(2);
+    bench.advance(600);
+
+    assertThat(answers)
+        .extracting(answer -> answer.partitions().get(0).batches().get(0).baseOffset())
+        .containsExactly(0L, 7L);
+    assertThat(bench.store.on(0).reads).hasSize(2);
+    assertThat(client.backgroundReads()).isZero();
+  }
+
+  @Test
+  @DisplayName("FE-25 a request that is cancelled leaves a read that another request waits for")
+  void cancelledBesideAnother() {
+    bench.store.on(0).takes(600);
+    List<FetchResponse> answers = new ArrayList<>();
+    FetchRequest same = FetchRequest.builder().partition(partition(0), 0, 1000).build();
+    Disposable first = client.fetch(same).subscribe();
+    client.fetch(same).subscribe(answers::add);
+    bench.advance(100);
+    first.dispose();
+    assertThat(bench.store.on(0).active).isEqualTo(1);
+    bench.advance(600);
+    assertThat(answers).hasSize(1);
+    assertThat(answers.get(0).partitions().get(0).batches()).isNotEmpty();
+    assertThat(bench.store.on(0).reads).hasSize(1);
   }
 
   @Test
