@@ -9,6 +9,7 @@ import dev.timebound.health.Candidates;
 import dev.timebound.health.Claim;
 import io.grpc.Status;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
@@ -106,22 +107,37 @@ abstract class KeyRounds<A, R> {
    */
   record Next(Shard shard, DigestFunction function, boolean home, boolean last, boolean alone) {}
 
-  /** What has been tried for some keys. Keys that have come the same way share it. */
-  private record Trail(List<Shard> tried, List<Shard> skipped, @Nullable Throwable failure) {
-    static final Trail NONE = new Trail(List.of(), List.of(), null);
+  /**
+   * What has been tried for some keys. Keys that have come the same way share it. A ring may have a
+   * hundred shards and a hundred rounds, of each of many keys: hence sets of their places.
+   *
+   * @param passed tried or skipped
+   * @param skipped and not tried since, in order
+   */
+  private record Trail(
+      BitSet tried, BitSet passed, List<Shard> skipped, @Nullable Throwable failure) {
+    static final Trail NONE = new Trail(new BitSet(), new BitSet(), List.of(), null);
 
     Trail without(Shard shard, @Nullable Throwable why) {
-      List<Shard> more = new ArrayList<>(tried);
-      more.add(shard);
-      List<Shard> fewer = new ArrayList<>(skipped);
-      fewer.remove(shard);
-      return new Trail(more, fewer, failure == null ? why : failure);
+      List<Shard> fewer = skipped;
+      if (skipped.contains(shard)) {
+        fewer = new ArrayList<>(skipped);
+        fewer.remove(shard);
+      }
+      Throwable first = failure == null ? why : failure;
+      return new Trail(with(tried, shard), with(passed, shard), fewer, first);
     }
 
     Trail skipping(Shard shard) {
       List<Shard> more = new ArrayList<>(skipped);
       more.add(shard);
-      return new Trail(tried, more, failure);
+      return new Trail(tried, with(passed, shard), more, failure);
+    }
+
+    private static BitSet with(BitSet some, Shard shard) {
+      BitSet more = (BitSet) some.clone();
+      more.set(shard.index());
+      return more;
     }
   }
 
@@ -159,18 +175,19 @@ abstract class KeyRounds<A, R> {
   }
 
   private @Nullable Next next(Trail trail, Digest key) {
-    List<Shard> order = shards.order(key);
-    boolean alone = trail.tried().size() >= order.size() - 1;
-    for (Shard shard : order) {
-      if (!trail.tried().contains(shard) && !trail.skipped().contains(shard)) {
-        return new Next(shard, key.function(), shard == order.get(0), false, alone);
+    int[] order = shards.places(key);
+    boolean alone = trail.tried().cardinality() >= order.length - 1;
+    for (int place : order) {
+      if (!trail.passed().get(place)) {
+        Shard shard = shards.all().get(place);
+        return new Next(shard, key.function(), place == order[0], false, alone);
       }
     }
     if (trail.skipped().isEmpty()) {
       return null;
     }
     Shard skipped = trail.skipped().get(0);
-    return new Next(skipped, key.function(), skipped == order.get(0), true, alone);
+    return new Next(skipped, key.function(), skipped.index() == order[0], true, alone);
   }
 
   private static Throwable cause(Trail trail) {
@@ -198,9 +215,11 @@ abstract class KeyRounds<A, R> {
     List<Shard> order = new ArrayList<>();
     order.add(next.shard());
     if (!next.last()) {
-      List<Trail> some = keys.stream().map(this::trail).distinct().toList();
+      BitSet triedByAll = new BitSet();
+      triedByAll.set(0, shards.all().size());
+      keys.forEach(key -> triedByAll.and(trail(key).tried()));
       for (Shard other : shards.all()) {
-        if (other != next.shard() && some.stream().anyMatch(t -> !t.tried().contains(other))) {
+        if (other != next.shard() && !triedByAll.get(other.index())) {
           order.add(other);
         }
       }
@@ -213,7 +232,8 @@ abstract class KeyRounds<A, R> {
     return Mono.defer(
         () -> {
           Shard shard = next.shard();
-          int tried = keys.stream().mapToInt(key -> trail(key).tried().size()).min().orElse(0);
+          int tried =
+              keys.stream().mapToInt(key -> trail(key).tried().cardinality()).min().orElse(0);
           int left = Math.max(1, shards.all().size() - tried);
           Claims claims = new Claims(shards.claims(open(next, keys)), shard);
           return Mono.defer(

@@ -55,9 +55,12 @@ final class RendezvousSelector implements ShardSelector {
   public int home(Digest digest) {
     long head = digest.hashHead();
     int best = 0;
+    long held = score(0, head);
     for (int i = 1; i < weights.length; i++) {
-      if (beats(i, best, head)) {
+      long challenge = score(i, head);
+      if (beats(i, challenge, best, held)) {
         best = i;
+        held = challenge;
       }
     }
     return best;
@@ -67,21 +70,23 @@ final class RendezvousSelector implements ShardSelector {
   public int[] candidates(Digest digest) {
     long head = digest.hashHead();
     int[] order = new int[weights.length];
+    long[] scores = new long[order.length]; // a division each: made once
     for (int i = 0; i < order.length; i++) {
+      long score = score(i, head);
       int at = i;
-      while (at > 0 && beats(i, order[at - 1], head)) {
+      while (at > 0 && beats(i, score, order[at - 1], scores[at - 1])) {
         order[at] = order[at - 1];
+        scores[at] = scores[at - 1];
         at--;
       }
       order[at] = i;
+      scores[at] = score;
     }
     return order;
   }
 
   /** Equal scores go to the lower hash, whatever the order of the shards. */
-  private boolean beats(int challenger, int holder, long head) {
-    long challenge = score(challenger, head);
-    long held = score(holder, head);
+  private boolean beats(int challenger, long challenge, int holder, long held) {
     return challenge != held
         ? challenge > held
         : Long.compareUnsigned(shardHashes[challenger], shardHashes[holder]) < 0;

@@ -40,6 +40,11 @@ final class RingShards {
     return order;
   }
 
+  /** The same, as their places in {@link #all}. */
+  int[] places(Digest digest) {
+    return selector.candidates(digest);
+  }
+
   /** Claims of these shards, one after the other, with their health taken into account. */
   Candidates<Shard> claims(List<Shard> order) {
     return group.inOrder(order, null);
