@@ -17,7 +17,7 @@ import reactor.util.retry.Retry;
  * One read of one blob: what of it has reached the caller, and where it goes when an attempt fails.
  * Its attempts come one after the other, so one thread at a time is here.
  */
-final class BlobRead {
+class BlobRead {
   private final Reads reads;
   private final Digest digest;
   private final DigestVerifier verifier;

@@ -1,8 +1,11 @@
 package dev.timebound.cas;
 
 import static dev.timebound.cas.Patience.until;
+import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.cas.kit.CasScript;
+import dev.timebound.grpc.DeliveryExecutor;
+import dev.timebound.health.Claim;
 import dev.timebound.health.MemberStatus;
 import io.grpc.Status;
 import java.time.Duration;
@@ -21,6 +24,7 @@ import reactor.core.publisher.BaseSubscriber;
 import reactor.core.publisher.Flux;
 import reactor.core.scheduler.Scheduler;
 import reactor.core.scheduler.Schedulers;
+import reactor.util.context.Context;
 
 /** A claim that a call leaves open would keep its shard busy, a trial's would keep it out. */
 @DisplayName("CAS-20 a call that is given up in the midst of its beginning leaves no claim")
@@ -157,5 +161,48 @@ class GivenUpTest {
         cas -> cas.read(digest),
         () -> until("the trial is free", () -> ring.status(0) == MemberStatus.HALF_OPEN));
     atEveryLook(cas -> cas.read(digest));
+  }
+
+  /** A read that is cancelled on its way to its claim, when it has it but has not kept it yet. */
+  private final class Cancelled extends BlobRead {
+    private final Runnable cancel;
+
+    Cancelled(Reads reads, Digest digest, Runnable cancel) {
+      super(reads, digest, Context.empty());
+      this.cancel = cancel;
+    }
+
+    @Override
+    @Nullable Claim<Shard> claim() {
+      Claim<Shard> claim = super.claim();
+      assertThat(ring.ring.health().openClaims()).isEqualTo(1);
+      cancel.run();
+      return claim;
+    }
+  }
+
+  @Test
+  @DisplayName("CAS-20 a read that is cancelled while it gets its claim gives it back at once")
+  void betweenClaimAndBegin() {
+    DeliveryExecutor delivery = DeliveryExecutor.create("given-up", null);
+    ShardCalls calls = ring.ring.calls();
+    RingShards shards = ring.ring.shards();
+    Reads reads =
+        new Reads(
+            shards,
+            calls,
+            delivery,
+            CasMeters.of(null, "cas"),
+            CasObservations.of(null, "cas"),
+            new Compression(false, new ShardCapabilities(shards, calls), () -> 0));
+    Asking asking = new Asking();
+    Digest digest = ring.put(0, 0);
+    new ReadAttemptFlux(new Cancelled(reads, digest, asking::cancel))
+        .cast(Object.class)
+        .subscribe(asking);
+    asking.requestUnbounded();
+    assertThat(ring.ring.health().openClaims()).isZero();
+    assertThat(ring.server(0).reads().calls()).isEmpty();
+    delivery.close();
   }
 }

@@ -76,7 +76,8 @@ class RetryBudgetTest {
   void batches() {
     CasRoute reads = fails(ring.server(0).batchReads());
     CasRoute writes = fails(ring.server(0).batchUpdates());
-    isFailed(ring.ring.readMany(Set.of(digest)).map(ReadManyResult::isOk).collectList().block(LONG));
+    isFailed(
+        ring.ring.readMany(Set.of(digest)).map(ReadManyResult::isOk).collectList().block(LONG));
     isFailed(
         ring.ring
             .writeMany(List.of(new byte[] {1}))
@@ -97,7 +98,8 @@ class RetryBudgetTest {
             .blobStatus(Digest.of(blob), Status.ABORTED);
     CasRoute reads = ring.server(0).batchReads().always(aborted);
     CasRoute writes = ring.server(0).batchUpdates().always(aborted);
-    isFailed(ring.ring.readMany(Set.of(digest)).map(ReadManyResult::isOk).collectList().block(LONG));
+    isFailed(
+        ring.ring.readMany(Set.of(digest)).map(ReadManyResult::isOk).collectList().block(LONG));
     isFailed(
         ring.ring.writeMany(List.of(blob)).map(WriteManyResult::isOk).collectList().block(LONG));
     oneCall(reads);

@@ -183,7 +183,14 @@ class StreamRulesTest {
       }
 
       @Nullable Throwable end() {
-        return end.orTimeout(LONG.toSeconds(), TimeUnit.SECONDS).join();
+        try {
+          return end.orTimeout(5, TimeUnit.SECONDS).join();
+        } finally {
+          Subscription subscription = read.get();
+          if (subscription != null) {
+            subscription.cancel();
+          }
+        }
       }
     }
 
