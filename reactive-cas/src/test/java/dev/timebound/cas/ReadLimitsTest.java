@@ -9,6 +9,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.timebound.cas.kit.CasEnd;
 import dev.timebound.cas.kit.CasScript;
+import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.health.MemberStatus;
@@ -19,13 +20,16 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.reactivestreams.Subscription;
 import reactor.core.CoreSubscriber;
+import reactor.core.publisher.Flux;
 import reactor.core.publisher.Hooks;
 import reactor.core.scheduler.Schedulers;
 
@@ -134,6 +138,58 @@ class ReadLimitsTest {
     for (int shard = 0; shard < 3; shard++) {
       assertThat(t.status(shard)).isEqualTo(MemberStatus.HEALTHY);
     }
+  }
+
+  /** A ring whose clock is the callers' deadlines' too. */
+  private TestRing oneClock() {
+    TestRing made = TestRing.of(2, settings -> settings.retries(0));
+    rings.add(made);
+    made.servers.forEach(
+        server -> {
+          server.reads().always(CasScript.silence());
+          server.findMissing().always(CasScript.silence());
+        });
+    return made;
+  }
+
+  private static CompletableFuture<@Nullable Throwable> within(
+      TestRing t, Duration budget, Flux<?> call) {
+    Deadline deadline = Deadline.after(budget, t.time);
+    return end(call.contextWrite(context -> Deadlines.put(context, deadline)));
+  }
+
+  @Test
+  @DisplayName("CAS-20a less than 40 ms is not shared: its half says nothing of a shard")
+  void notShared() {
+    TestRing t = oneClock();
+    Digest digest = t.put(0, 0);
+    for (int i = 0; i < 4; i++) {
+      var read = within(t, Duration.ofMillis(30), t.ring.read(digest));
+      t.pass(Duration.ofMillis(16)); // on the servers' side the real clock's 30 ms may pass first
+      Patience.rest();
+      t.passUntilDone(read, Duration.ofMillis(1));
+      assertThat(read.join()).isInstanceOf(DeadlineExceededException.class);
+    }
+
+    assertThat(t.status(0)).isEqualTo(MemberStatus.HEALTHY);
+    assertThat(t.reads(1)).isZero();
+  }
+
+  @Test
+  @DisplayName("CAS-20a the caller's deadline, seen by the attempt itself, is no shard's failure")
+  void callersDeadline() {
+    TestRing t = oneClock();
+    Digest digest = t.put(0, 0);
+    for (int i = 0; i < 4; i++) {
+      var read = within(t, Duration.ofMillis(30), t.ring.read(digest));
+      t.passUntilDone(read, Duration.ofMillis(30));
+      var check = within(t, Duration.ofMillis(30), t.ring.findMissing(Set.of(digest)).flux());
+      t.passUntilDone(check, Duration.ofMillis(30));
+      assertThat(read.join()).isInstanceOf(DeadlineExceededException.class);
+      assertThat(check.join()).isInstanceOf(DeadlineExceededException.class);
+    }
+
+    assertThat(t.status(0)).isEqualTo(MemberStatus.HEALTHY);
   }
 
   @Test

@@ -10,6 +10,7 @@ import dev.timebound.deadline.RetryBudget;
 import io.grpc.Status;
 import java.util.List;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -106,7 +107,7 @@ class RetryBudgetTest {
     oneCall(writes);
   }
 
-  private static void isFailed(List<Boolean> ok) {
+  private static void isFailed(@Nullable List<Boolean> ok) {
     assertThat(ok).containsExactly(false);
   }
 }
