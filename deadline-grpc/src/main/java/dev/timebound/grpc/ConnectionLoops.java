@@ -73,9 +73,12 @@ public final class ConnectionLoops implements AutoCloseable {
             });
   }
 
-  /** Builds a channel that stands alone, in no pool, and puts it on the next loop. */
-  public ManagedChannel build(NettyChannelBuilder channel) {
-    ConnectionWatch watch = ConnectionWatch.unpooled();
+  /**
+   * Builds a channel that stands alone, in no pool, and puts it on the next loop.
+   *
+   * @param watch {@link ConnectionWatch#unpooled}, of this channel alone
+   */
+  public ManagedChannel build(NettyChannelBuilder channel, ConnectionWatch watch) {
     ManagedChannel built = bind(channel, watch).build();
     watch.belongsTo(built);
     return built;

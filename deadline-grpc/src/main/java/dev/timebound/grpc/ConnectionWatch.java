@@ -3,7 +3,9 @@ package dev.timebound.grpc;
 import io.grpc.ManagedChannel;
 import io.grpc.netty.shaded.io.netty.channel.ChannelDuplexHandler;
 import io.grpc.netty.shaded.io.netty.channel.ChannelHandlerContext;
+import io.grpc.netty.shaded.io.netty.channel.ChannelPipeline;
 import io.grpc.netty.shaded.io.netty.channel.ChannelPromise;
+import io.grpc.netty.shaded.io.netty.handler.codec.http2.Http2ConnectionHandler;
 import java.util.concurrent.Executor;
 import org.jspecify.annotations.Nullable;
 
@@ -30,12 +32,15 @@ public final class ConnectionWatch {
 
   private volatile boolean abandoned;
 
+  /** The connection's handlers, of the last one where the channel connected anew. */
+  private volatile @Nullable ChannelPipeline pipeline;
+
   ConnectionWatch(LoopWatch loop) {
     this.loop = loop;
   }
 
-  /** For a channel whose loop nobody asks about. */
-  static ConnectionWatch unpooled() {
+  /** For a channel that stands alone, in no pool; see {@link ConnectionLoops#build}. */
+  public static ConnectionWatch unpooled() {
     return new ConnectionWatch(new LoopWatch(() -> 0, 0));
   }
 
@@ -63,6 +68,18 @@ public final class ConnectionWatch {
     return abandoned || (made != null && made.isTerminated());
   }
 
+  /**
+   * How many streams the server takes on the connection at once; {@link Integer#MAX_VALUE} where it
+   * has set no limit, or there is no connection. What gRPC is given beyond that waits in it without
+   * a word. From any thread; it is known once the channel is READY, and what the server changes
+   * later is seen a moment late.
+   */
+  public int streamLimit() {
+    ChannelPipeline last = pipeline;
+    Http2ConnectionHandler http2 = last == null ? null : last.get(Http2ConnectionHandler.class);
+    return http2 == null ? Integer.MAX_VALUE : http2.connection().local().maxActiveStreams();
+  }
+
   /** From the event loop, in a report of the transport. */
   boolean isArriving() {
     return reading || !installed;
@@ -81,6 +98,11 @@ public final class ConnectionWatch {
     return new ChannelDuplexHandler() {
       private boolean unflushed;
       private boolean looks;
+
+      @Override
+      public void handlerAdded(ChannelHandlerContext context) {
+        pipeline = context.pipeline();
+      }
 
       @Override
       public void channelRead(ChannelHandlerContext context, Object data) {

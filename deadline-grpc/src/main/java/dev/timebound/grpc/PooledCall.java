@@ -35,6 +35,13 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
   private @Nullable Claim<PooledChannel> claim;
   private volatile boolean started;
   private volatile boolean cancelled;
+
+  /** Its caller has left: nobody takes what may still come. */
+  private volatile boolean abandoned;
+
+  /** The transport has been told. */
+  private volatile boolean told;
+
   private volatile @Nullable QuarantinedException quarantined;
   private volatile boolean answered;
 
@@ -139,14 +146,14 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
     CancelPacer pacer = c == null ? null : c.member().pacer();
     EarlyEnd<R> early = earlyEnd;
     if (pacer == null || early == null || over || !attempt.isSent()) {
-      started().cancel(message, cause);
+      tell(message, cause);
       return;
     }
     if (!waitsForReset.compareAndSet(false, true)) {
       return;
     }
     if (pacer.tryNow()) {
-      started().cancel(message, cause);
+      tell(message, cause);
       return;
     }
     pacer.later(
@@ -154,7 +161,7 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
           if (over) {
             return false;
           }
-          started().cancel(message, cause);
+          tell(message, cause);
           return true;
         });
     Executor given = options.getExecutor();
@@ -163,6 +170,28 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
       Schedulers.boundedElastic().schedule(end);
     } else {
       given.execute(end);
+    }
+  }
+
+  private void tell(@Nullable String message, @Nullable Throwable cause) {
+    started().cancel(message, cause);
+    told = true;
+    letGo();
+  }
+
+  /**
+   * Where its connection is closed, with messages that nobody asked for, gRPC hears no cancel, says
+   * no more of the call, and keeps what has come in for ever: it is asked for, and dropped. A call
+   * whose connection stands has nothing left to give after its cancel. What a quarantine ended is
+   * its caller's to read until that leaves.
+   */
+  private void letGo() {
+    if (abandoned && told && !over) {
+      try {
+        started().request(Integer.MAX_VALUE);
+      } catch (RuntimeException noLoop) {
+        // the pool is closed, and its channels with all they held
+      }
     }
   }
 
@@ -190,10 +219,12 @@ final class PooledCall<Q, R> extends ClientCall<Q, R> {
       // After a quarantine its close may be under way still, and tells of the quarantine.
       cancelled = true;
     }
+    abandoned = true;
     if (started) {
       // First the claim, so that the close which the cancel brings says nothing of the channel.
       cancelClaim();
       cancelTransport(message, cause, Status.CANCELLED.withDescription(message).withCause(cause));
+      letGo(); // where a quarantine has told the transport before
     }
   }
 

@@ -206,8 +206,10 @@ final class BlobWrite {
     attempts = attempts + 1; // one after the other
     attempt = made;
     opened = null;
-    UploadWatch watch = new UploadWatch(home, settings, made);
-    Mono<WriteResponse> call = writes.calls().open(claim).flatMap(with -> call(with, made, watch));
+    CallStage stage = new CallStage();
+    UploadWatch watch = new UploadWatch(home, settings, made, stage);
+    Mono<WriteResponse> call =
+        writes.calls().open(claim, stage).flatMap(with -> call(with, made, watch));
     return Mono.firstWithSignal(call, watch.stalled())
         .map(answer -> checked(answer, watch))
         .onErrorMap(e -> ShardCalls.told(e, caller, home.name()))

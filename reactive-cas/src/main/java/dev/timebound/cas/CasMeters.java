@@ -35,6 +35,9 @@ abstract class CasMeters {
    */
   void connectFailed(String where) {}
 
+  /** A call found no free stream on any connection to the shard. */
+  void waitsForStream(String shard) {}
+
   /** The tag for a call that failed. */
   static String outcome(Throwable failure) {
     if (failure instanceof StatusRuntimeException e) {
@@ -144,6 +147,12 @@ abstract class CasMeters {
               "attempts to connect to an endpoint that failed",
               "endpoint",
               where)
+          .increment();
+    }
+
+    @Override
+    void waitsForStream(String shard) {
+      counter("timebound.cas.stream.waits", "calls that waited for a free stream", "shard", shard)
           .increment();
     }
 

@@ -3,11 +3,11 @@ package dev.timebound.cas;
 import dev.timebound.cas.CasConfig.Endpoint;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.grpc.ConnectionLoops;
+import dev.timebound.grpc.ConnectionWatch;
 import dev.timebound.grpc.DeliveryExecutor;
 import dev.timebound.health.HealthEngine;
 import dev.timebound.health.HealthGroup;
 import dev.timebound.health.HealthPolicy;
-import io.grpc.ManagedChannel;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -64,10 +64,16 @@ public final class CasRing implements AutoCloseable {
       this.group = made;
       CasMeters meters = CasMeters.of(builder.meters(), settings.name());
       CasObservations observations = CasObservations.of(builder.observations(), settings.name());
-      Function<Endpoint, ManagedChannel> opener =
-          endpoint -> loops.build(builder.newChannel(endpoint, delivery.executor()));
+      Function<Endpoint, RawChannel> opener =
+          endpoint -> {
+            ConnectionWatch watch = ConnectionWatch.unpooled();
+            return new RawChannel(
+                loops.build(builder.newChannel(endpoint, delivery.executor()), watch),
+                watch::streamLimit);
+          };
       for (CasConfig.Shard shard : builder.config().shards()) {
-        ShardConnection connection = new ShardConnection(shard, settings, opener, meters);
+        ShardConnection connection =
+            new ShardConnection(shard, settings, opener, delivery.executor(), meters);
         all.add(new Shard(all.size(), shard.name(), shard.instanceName(), connection));
       }
       all.forEach(group::add);

@@ -33,7 +33,7 @@ public final class CasRingBuilder {
   /** gRPC sends none more often. */
   private static final Duration SHORTEST_KEEPALIVE = Duration.ofSeconds(10);
 
-  private static final int MOST_RETRIES = 100;
+  private static final int MOST = 100;
   private static final int SMALLEST_CHUNK = 64 << 10;
   private static final int LARGEST_CHUNK = 1 << 20;
 
@@ -55,6 +55,7 @@ public final class CasRingBuilder {
   private @Nullable RetryBudget retryBudget;
   private int writeChunkSize = SMALLEST_CHUNK;
   private boolean compression = true;
+  private int connectionsPerEndpoint = 4;
   private DigestFunction digestFunction = DigestFunction.SHA256;
   private ChannelCredentials credentials = InsecureChannelCredentials.create();
   private Function<ContextView, Metadata> headers = context -> new Metadata();
@@ -125,7 +126,8 @@ public final class CasRingBuilder {
 
   /**
    * Where what is read is delivered. Default: a bounded executor of the ring's own. It must not run
-   * tasks on the thread that hands them in.
+   * tasks on the thread that hands them in. Subscribers must not block: they hold its threads,
+   * which every call of the ring needs to go on.
    */
   public CasRingBuilder deliverOn(Executor executor) {
     this.deliverOn = Objects.requireNonNull(executor, "deliverOn");
@@ -172,6 +174,18 @@ public final class CasRingBuilder {
   }
 
   /**
+   * How many connections an endpoint may have at most, one as a rule, more where its server takes
+   * no more streams on one. Default 4; 1 to 100. (CAS-2c)
+   */
+  public CasRingBuilder connectionsPerEndpoint(int connections) {
+    if (connections < 1 || connections > MOST) {
+      throw invalid("connectionsPerEndpoint", connections, "1 to " + MOST);
+    }
+    this.connectionsPerEndpoint = connections;
+    return this;
+  }
+
+  /**
    * How long a connection with open calls may be silent before it is sent a PING. Default 5
    * minutes, at least 10 s; many servers answer more than one in 5 minutes with GOAWAY. (CAS-5)
    */
@@ -198,8 +212,8 @@ public final class CasRingBuilder {
    * not help. Default 3; 0 to 100. (CAS-4)
    */
   public CasRingBuilder retries(int retries) {
-    if (retries < 0 || retries > MOST_RETRIES) {
-      throw invalid("retries", retries, "0 to " + MOST_RETRIES);
+    if (retries < 0 || retries > MOST) {
+      throw invalid("retries", retries, "0 to " + MOST);
     }
     this.retries = retries;
     return this;
@@ -330,6 +344,7 @@ public final class CasRingBuilder {
             retryBudget == null ? RetryBudget.builder().scheduler(timers).build() : retryBudget,
             writeChunkSize,
             compression && Zstd.isAvailable(),
+            connectionsPerEndpoint,
             timers));
   }
 

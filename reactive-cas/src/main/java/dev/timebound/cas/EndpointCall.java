@@ -9,6 +9,7 @@ import io.grpc.ForwardingClientCallListener.SimpleForwardingClientCallListener;
 import io.grpc.Metadata;
 import io.grpc.MethodDescriptor;
 import io.grpc.Status;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -21,11 +22,24 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
   private static final int OPEN = 1;
   private static final int OVER = 2;
 
+  /** Of {@link #turnAt}: it is this side's turn. */
+  private static final long OURS = Long.MIN_VALUE;
+
   private final EndpointChannel channel;
   private final CallOptions options;
   private final ClientCall<Q, R> call;
 
+  private final @Nullable CallStage stage;
+
+  /** It sends as the call takes it, and is told when that is. */
+  private final boolean upload;
+
   private final AtomicInteger state = new AtomicInteger(NEW);
+
+  /** It holds one of the connection's streams. */
+  private final AtomicBoolean holds = new AtomicBoolean();
+
+  private boolean counted;
 
   /** It has a connection. */
   private volatile boolean placed;
@@ -34,6 +48,14 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
   private volatile boolean heard;
 
   private volatile long placedAt;
+
+  /** Since when the server has been waited for: an upload may wait for its own content. (CAS-2b) */
+  private volatile long turnAt = OURS;
+
+  private volatile boolean halfClosed;
+
+  /** Its headers have gone out: it has a stream. */
+  private volatile boolean sent;
 
   /** The status is the server's own, by its trailers. */
   private volatile boolean answered;
@@ -46,6 +68,8 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
   EndpointCall(EndpointChannel channel, MethodDescriptor<Q, R> method, CallOptions options) {
     this.channel = channel;
     this.options = options;
+    this.stage = options.getOption(CallStage.KEY);
+    this.upload = !method.getType().clientSendsOneMessage();
     this.call = channel.raw().newCall(method, options.withStreamTracerFactory(new Trace()));
   }
 
@@ -69,8 +93,15 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
   public void start(Listener<R> listener, Metadata headers) {
     Metadata own = options.getOption(EndpointChannel.HEADERS);
     headers.merge(own);
+    holds.set(true);
+    counted = channel.started();
     state.set(OPEN);
-    channel.started();
+    if (upload) {
+      turnAt = channel.now();
+    }
+    if (stage != null) {
+      stage.at(this::waitsFor);
+    }
     try {
       call.start(new Ending(listener), headers);
     } catch (RuntimeException e) {
@@ -82,17 +113,52 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
     }
   }
 
+  /** What of this side's it waits for. */
+  private @Nullable String waitsFor() {
+    boolean toBeTold = answered || (upload && !halfClosed && turnAt != OURS && call.isReady());
+    if (toBeTold && state.get() == OPEN) {
+      return CallStage.THREAD; // the answer is here, or it may go on, and nobody can tell of it
+    }
+    return placed && !sent && channel.isOverfull()
+        ? "a free stream: " + channel.streams() + " calls are open on its connection"
+        : null;
+  }
+
   @Override
   public void cancel(@Nullable String message, @Nullable Throwable cause) {
+    boolean inVain = placed && !heard && isServersTurn() && waitsFor() == null;
+    if (stage != null) {
+      stage.givenUp();
+    }
     cancelled = true;
     call.cancel(message, cause);
     if (state.get() == OPEN) {
       letGo();
     }
     over();
-    if (placed && !heard) {
-      channel.unanswered(placedAt);
+    if (inVain) {
+      channel.unanswered(Math.max(placedAt, turnAt));
     }
+  }
+
+  @Override
+  public void sendMessage(Q message) {
+    call.sendMessage(message);
+    if (turnAt == OURS && !call.isReady()) {
+      turnAt = channel.now();
+    }
+  }
+
+  @Override
+  public void halfClose() {
+    turnAt = channel.now();
+    halfClosed = true;
+    call.halfClose();
+  }
+
+  /** It takes nothing more though something may be at hand, or it has all. */
+  private boolean isServersTurn() {
+    return halfClosed || (turnAt != OURS && !call.isReady());
   }
 
   /**
@@ -117,7 +183,14 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
 
   private void over() {
     if (state.compareAndSet(OPEN, OVER)) {
-      channel.ended(this);
+      freeStream();
+      channel.ended(this, counted);
+    }
+  }
+
+  private void freeStream() {
+    if (holds.compareAndSet(true, false)) {
+      channel.freeStream();
     }
   }
 
@@ -134,6 +207,14 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
   private final class Ending extends SimpleForwardingClientCallListener<R> {
     Ending(Listener<R> listener) {
       super(listener);
+    }
+
+    @Override
+    public void onReady() {
+      if (!halfClosed && call.isReady()) { // or what was sent meanwhile has filled it again
+        turnAt = OURS;
+      }
+      super.onReady();
     }
 
     @Override
@@ -157,6 +238,11 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
         }
 
         @Override
+        public void outboundHeaders() {
+          sent = true;
+        }
+
+        @Override
         public void inboundHeaders(Metadata headers) {
           hear();
         }
@@ -170,6 +256,7 @@ final class EndpointCall<Q, R> extends ForwardingClientCall<Q, R> {
         public void inboundTrailers(Metadata trailers) {
           hear();
           answered = true;
+          freeStream();
         }
       };
     }

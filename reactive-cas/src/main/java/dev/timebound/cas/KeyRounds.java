@@ -272,7 +272,7 @@ abstract class KeyRounds<A, R> {
       return Flux.error(new DeadlineExceededException(operation, caller, cause));
     }
     meters.lookupFailed(shard.name());
-    if (next.home() && verdict != Verdict.CONNECTION) {
+    if (next.home() && verdict != Verdict.CONNECTION && verdict != Verdict.HERE) {
       return refused(next, keys, failure);
     }
     return goOn(keys, trail -> trail.without(shard, next.home() ? failure : null));

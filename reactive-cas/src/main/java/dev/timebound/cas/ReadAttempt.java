@@ -49,6 +49,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
   private final Operators.DeferredSubscription upstream = new Operators.DeferredSubscription();
 
   private final ReadWait wait;
+  private final CallStage stage = new CallStage();
 
   private volatile long demand;
 
@@ -77,7 +78,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
     this.read = read;
     this.actual = actual;
     this.settings = read.reads().settings();
-    this.wait = new ReadWait(settings, read.reads()::deliver, this::overdue);
+    this.wait = new ReadWait(settings, read.reads()::deliver, this::overdue, this::held);
   }
 
   @Override
@@ -141,7 +142,7 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
     }
     wait.begin(nanos);
     calls()
-        .open(next)
+        .open(next, stage)
         .flatMapMany(
             with -> {
               opened = with;
@@ -324,10 +325,29 @@ final class ReadAttempt implements Subscription, CoreSubscriber<ReadResponse> {
     }
   }
 
+  /** So has the wait for a thread that could tell of it. */
+  private void held() {
+    upstream.cancel();
+    if (whole) {
+      complete();
+    } else if (isCallersDeadline()) {
+      fail(late());
+    } else {
+      fail(new WaitedHereException(shard(), CallStage.THREAD, null));
+    }
+  }
+
+  private boolean isCallersDeadline() {
+    return !alive && (limit == read.caller() || read.caller().isExpired());
+  }
+
   private Throwable late() {
-    Deadline caller = read.caller();
-    if (!alive && (limit == caller || caller.isExpired())) {
-      return new DeadlineExceededException(Reads.OPERATION, caller);
+    if (isCallersDeadline()) {
+      return new DeadlineExceededException(Reads.OPERATION, read.caller());
+    }
+    String here = stage.here();
+    if (here != null) {
+      return new WaitedHereException(shard(), here, null);
     }
     String what =
         !alive

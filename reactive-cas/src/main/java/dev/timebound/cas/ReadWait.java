@@ -18,9 +18,19 @@ final class ReadWait {
   private static final int NOBODY = 0;
   private static final int ENDED = -1;
 
+  /**
+   * How long a thread is waited for where pieces are delivered, of real time whatever the limits'
+   * clock: it is a matter of this machine.
+   */
+  private static final long LONGEST_HANDOVER = TimeUnit.SECONDS.toNanos(1);
+
+  private static final AtomicIntegerFieldUpdater<ReadWait> ARMED =
+      AtomicIntegerFieldUpdater.newUpdater(ReadWait.class, "armed");
+
   private final RingSettings settings;
   private final Consumer<Runnable> delivery;
   private final Runnable overdue;
+  private final Runnable held;
 
   private volatile int wait;
 
@@ -34,14 +44,19 @@ final class ReadWait {
 
   private volatile Disposable timer = Disposables.disposed();
 
+  /** The number of the timer that counts. */
+  private volatile int armed;
+
   /**
    * @param delivery runs a task where pieces are delivered
    * @param overdue called there, once, when a wait has lasted too long: it is the end then
+   * @param held called by the timer in its place where no thread was to be had there
    */
-  ReadWait(RingSettings settings, Consumer<Runnable> delivery, Runnable overdue) {
+  ReadWait(RingSettings settings, Consumer<Runnable> delivery, Runnable overdue, Runnable held) {
     this.settings = settings;
     this.delivery = delivery;
     this.overdue = overdue;
+    this.held = held;
   }
 
   /** The first wait begins, and the timer. */
@@ -107,8 +122,19 @@ final class ReadWait {
   }
 
   private void arm(long nanos) {
+    arm(this::tick, nanos);
+  }
+
+  private void arm(Runnable look, long nanos) {
+    int number = ARMED.incrementAndGet(this);
+    Runnable counted =
+        () -> {
+          if (armed == number) {
+            look.run();
+          }
+        };
     try {
-      timer = settings.scheduler().schedule(this::tick, nanos, TimeUnit.NANOSECONDS);
+      timer = settings.scheduler().schedule(counted, nanos, TimeUnit.NANOSECONDS);
     } catch (RejectedExecutionException shutDown) {
       return; // no more timers: the caller's deadline still holds
     }
@@ -132,7 +158,20 @@ final class ReadWait {
     if (left > 0 || most == 0) {
       armWithin(left);
     } else {
+      long handedOver = System.nanoTime();
+      arm(() -> lookForThread(w, handedOver), LONGEST_HANDOVER);
       delivery.accept(() -> confirm(w));
+    }
+  }
+
+  /** Subscribers that block may hold all threads: the limit holds all the same. */
+  private void lookForThread(int w, long handedOver) {
+    if (System.nanoTime() - handedOver < LONGEST_HANDOVER) {
+      arm(() -> lookForThread(w, handedOver), LONGEST_HANDOVER);
+    } else if (WAIT.compareAndSet(this, w, ENDED)) {
+      held.run();
+    } else if (wait != ENDED) {
+      armWithin(0);
     }
   }
 

@@ -14,6 +14,7 @@ import reactor.core.scheduler.Scheduler;
  * @param retries attempts beyond the first without progress in between
  * @param writeChunkSize bytes of an upload's pieces
  * @param compression byte streams may travel compressed: it is wanted, and the library is there
+ * @param connectionsPerEndpoint at most, where the server's streams run out
  * @param scheduler clock and timers; the callers' deadlines have their own
  */
 record RingSettings(
@@ -29,6 +30,7 @@ record RingSettings(
     RetryBudget retryBudget,
     int writeChunkSize,
     boolean compression,
+    int connectionsPerEndpoint,
     Scheduler scheduler) {
 
   private static final Duration LEAST_SHARE = Duration.ofMillis(20);

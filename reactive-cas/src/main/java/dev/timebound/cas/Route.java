@@ -105,6 +105,11 @@ final class Route {
     switch (verdict) {
       case CALLER:
         return new Step.End(failure);
+      case HERE:
+        if (isHome(shard)) {
+          homeFailure = failure;
+        }
+        return move(failure);
       case CONNECTION:
         if (isHome(shard)) {
           homeFailure = failure;

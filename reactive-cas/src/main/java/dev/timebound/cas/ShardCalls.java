@@ -75,18 +75,19 @@ final class ShardCalls {
   }
 
   /**
-   * The shard's channel, once it is connected, and the options of one call. Not bounded in time.
-   * Where there is no token the claim is ended without a word: no shard is to blame.
+   * The shard's channel, once it is connected and has a free stream, and the options of one call.
+   * Not bounded in time. Where there is no token the claim is ended without a word: no shard is to
+   * blame.
+   *
+   * @param stage is told how far the attempt has come
    */
-  Mono<Opened> open(Claim<Shard> claim) {
+  Mono<Opened> open(Claim<Shard> claim, CallStage stage) {
     return Mono.deferContextual(
         context -> {
           Shard shard = claim.member();
           if (tokens == null) {
-            return shard
-                .connection()
-                .channel(claim.isTrial())
-                .map(channel -> new Opened(channel, options(context, null), null));
+            return channel(shard, claim, stage, context)
+                .map(channel -> new Opened(channel, options(context, null, stage), null));
           }
           AtomicBoolean fetching = new AtomicBoolean(true);
           return tokens
@@ -101,21 +102,35 @@ final class ShardCalls {
                   })
               .flatMap(
                   token ->
-                      shard
-                          .connection()
-                          .channel(claim.isTrial())
-                          .map(channel -> new Opened(channel, options(context, token), token)));
+                      channel(shard, claim, stage, context)
+                          .map(
+                              channel ->
+                                  new Opened(channel, options(context, token, stage), token)));
         });
   }
 
-  private CallOptions options(ContextView context, @Nullable Token token) {
+  private Mono<Channel> channel(
+      Shard shard, Claim<Shard> claim, CallStage stage, ContextView context) {
+    return shard
+        .connection()
+        .channel(
+            claim.isTrial(),
+            stage,
+            waited ->
+                Deadlines.current(context)
+                    .charge("waiting for a free stream of " + shard.name(), waited));
+  }
+
+  private CallOptions options(ContextView context, @Nullable Token token, CallStage stage) {
     Metadata all = new Metadata();
     all.merge(Objects.requireNonNull(headers.apply(context), "headers: the function gave null"));
     if (token != null) {
       all.discardAll(AUTHORIZATION); // two would contradict each other
       all.put(AUTHORIZATION, "Bearer " + token.value);
     }
-    return CallOptions.DEFAULT.withOption(EndpointChannel.HEADERS, all);
+    return CallOptions.DEFAULT
+        .withOption(EndpointChannel.HEADERS, all)
+        .withOption(CallStage.KEY, stage);
   }
 
   /**
@@ -131,12 +146,13 @@ final class ShardCalls {
           Deadline caller = Deadlines.current(context);
           AttemptLimit attempt = settings.attemptLimit(caller, candidatesLeft);
           Deadline limit = attempt.deadline();
+          CallStage stage = new CallStage();
           Mono<R> bounded =
               Mono.from(
                   Deadlines.<R>of(limit, method.getFullMethodName())
-                      .apply(sent(claim, method, request, true)));
+                      .apply(sent(claim, method, request, stage, true)));
           return bounded
-              .onErrorMap(e -> told(e, caller, attempt, claim.member().name()))
+              .onErrorMap(e -> told(e, caller, attempt, claim.member().name(), stage))
               .doOnSuccess(answer -> succeeded(claim, method))
               .doOnError(e -> failed(claim, method, e))
               .doOnCancel(() -> cancelled(claim, method));
@@ -144,26 +160,35 @@ final class ShardCalls {
   }
 
   private <Q, R> Mono<R> sent(
-      Claim<Shard> claim, MethodDescriptor<Q, R> method, Q request, boolean mayRenew) {
-    return open(claim)
+      Claim<Shard> claim,
+      MethodDescriptor<Q, R> method,
+      Q request,
+      CallStage stage,
+      boolean mayRenew) {
+    return open(claim, stage)
         .flatMap(
             opened -> {
               Mono<R> call = GrpcCalls.unary(opened.channel(), method, opened.options(), request);
               return mayRenew
                   ? call.onErrorResume(
-                      opened::renew, refused -> sent(claim, method, request, false))
+                      opened::renew, refused -> sent(claim, method, request, stage, false))
                   : call;
             });
   }
 
   /**
    * Whose the end of a limit was (CAS-20a): the caller's where its whole deadline has passed, the
-   * shard's where only the attempt's share of it has.
+   * shard's where only the attempt's share of it has, and nobody's where the attempt waited for
+   * something of this side's.
    */
   private static Throwable told(
-      Throwable failure, Deadline caller, AttemptLimit limit, String shard) {
+      Throwable failure, Deadline caller, AttemptLimit limit, String shard, CallStage stage) {
     boolean late = failure instanceof DeadlineExceededException;
     if (late && limit.deadline() != caller && !caller.isExpired()) {
+      String here = stage.here();
+      if (here != null) {
+        return new WaitedHereException(shard, here, failure);
+      }
       return Status.DEADLINE_EXCEEDED
           .withDescription(shard + ": no answer within " + limit.words())
           .withCause(failure)

@@ -56,8 +56,7 @@ final class ShardCapabilities {
   }
 
   private Mono<CasCapabilities> asking(Shard shard) {
-    return Mono.defer(() -> ask(shard))
-        .timeout(LONGEST, Mono.error(() -> late(shard)), calls.settings().scheduler())
+    return bounded(shard, Mono.defer(() -> ask(shard)))
         .doOnNext(answer -> known.put(shard, answer))
         .doOnError(
             e -> {
@@ -68,6 +67,14 @@ final class ShardCapabilities {
             })
         .contextWrite(context -> context.delete(Deadline.class))
         .cache();
+  }
+
+  /** Where the call's own limit comes first that tells more of why. */
+  private Mono<CasCapabilities> bounded(Shard shard, Mono<CasCapabilities> asked) {
+    Duration own = calls.settings().rpcTimeout();
+    return own.isZero() || own.compareTo(LONGEST) > 0
+        ? asked.timeout(LONGEST, Mono.error(() -> late(shard)), calls.settings().scheduler())
+        : asked;
   }
 
   private Mono<CasCapabilities> ask(Shard shard) {

@@ -2,50 +2,71 @@ package dev.timebound.cas;
 
 import dev.timebound.cas.CasConfig.Endpoint;
 import io.grpc.Channel;
-import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
+import java.util.function.LongConsumer;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
-import reactor.core.publisher.Sinks;
+import reactor.core.publisher.MonoSink;
 
 /**
- * The gate to one shard: gives a connected channel, or waits for the first attempt, or fails at
- * once where the last attempt to every endpoint has failed (CAS-1).
+ * The gate to one shard: gives a connected channel with a free stream, or waits for the first
+ * attempt, or for a stream, or fails at once where the last attempt to every endpoint has failed
+ * (CAS-1).
  *
- * <p>All changes of its endpoints happen under its lock; who waits is told after it is let go.
+ * <p>All changes of its endpoints happen under its lock; who waits is told after it is let go, each
+ * with an exception of its own.
  */
 final class ShardConnection implements EndpointConnection.Host, AutoCloseable {
   private final String shard;
+  private final RingSettings settings;
+  private final Executor executor;
+  private final CasMeters meters;
   private final List<EndpointConnection> endpoints = new ArrayList<>();
   private final AtomicInteger turn = new AtomicInteger();
+  private final AtomicBoolean serving = new AtomicBoolean();
+
+  /** Who comes now waits behind others. Written under the lock. */
+  private volatile boolean queued;
 
   // --- guarded by this
 
   /** Told under the lock, run after it. */
   private List<Runnable> outbox = new ArrayList<>();
 
-  /** Who waits for a connection; null where nobody does. */
-  private Sinks.@Nullable One<Channel> gate;
+  /** Who waits for a connection or a stream, in the order of their coming. */
+  private final Set<Waiter> waiters = new LinkedHashSet<>();
 
   /** Who waits for attempts made for a trial. */
-  private Sinks.@Nullable One<Channel> trialGate;
+  private final Set<Waiter> trials = new LinkedHashSet<>();
 
   private boolean closed;
 
   /**
    * @param opener makes a channel that has not begun to connect
+   * @param executor where calls go on that have waited for a stream: one may become free on the
+   *     connection's event loop
    */
   ShardConnection(
       CasConfig.Shard shard,
       RingSettings settings,
-      Function<Endpoint, ManagedChannel> opener,
+      Function<Endpoint, RawChannel> opener,
+      Executor executor,
       CasMeters meters) {
     this.shard = shard.name();
+    this.settings = settings;
+    this.executor = executor;
+    this.meters = meters;
     for (Endpoint endpoint : shard.endpoints()) {
       endpoints.add(
           new EndpointConnection(
@@ -62,110 +83,201 @@ final class ShardConnection implements EndpointConnection.Host, AutoCloseable {
     locked(() -> endpoints.forEach(EndpointConnection::connect));
   }
 
+  /** The same, for a call that nobody asks how far it has come. */
+  Mono<Channel> channel(boolean trial) {
+    return channel(trial, new CallStage(), waited -> {});
+  }
+
   /**
-   * A channel with a connection.
+   * A channel with a connection, which has a free stream while it is handed on: the call is to be
+   * started there and then.
    *
    * @param trial connects anew, and answers by what comes of it, in place of what is known from
    *     before (CAS-2a): neither a failure nor a connection, which may be half open, counts
+   * @param stage is told while it waits for a stream
+   * @param charge told of the nanoseconds that it waited for one
    */
-  Mono<Channel> channel(boolean trial) {
-    Mono<Channel> ready = trial ? null : next();
-    return ready != null ? ready : waiting(trial);
+  Mono<Channel> channel(boolean trial, CallStage stage, LongConsumer charge) {
+    return Mono.create(
+        sink -> {
+          EndpointChannel free = trial || queued ? null : reserve();
+          if (free != null) {
+            grant(sink, free);
+          } else {
+            wait(new Waiter(sink, stage, charge), trial);
+          }
+        });
   }
 
-  /** In turn among the connected ones; null where none is. */
-  private @Nullable Mono<Channel> next() {
-    int size = endpoints.size();
-    if (size == 1) {
-      return endpoints.get(0).ready();
+  /** Starts the call, which takes its own stream in place of the one reserved. */
+  private static void grant(MonoSink<Channel> sink, EndpointChannel channel) {
+    try {
+      sink.success(channel);
+    } finally {
+      channel.letGo();
     }
-    int from = turn.getAndIncrement();
+  }
+
+  /** In turn among those that have a stream to give; null where none has. */
+  private @Nullable EndpointChannel reserve() {
+    int size = endpoints.size();
+    int from = size == 1 ? 0 : turn.getAndIncrement();
     for (int i = 0; i < size; i++) {
-      Mono<Channel> ready = endpoints.get(Math.floorMod(from + i, size)).ready();
-      if (ready != null) {
-        return ready;
+      EndpointChannel free = endpoints.get(Math.floorMod(from + i, size)).reserve();
+      if (free != null) {
+        return free;
       }
     }
     return null;
   }
 
-  private synchronized Mono<Channel> waiting(boolean trial) {
-    if (closed) {
-      return Mono.error(
-          Status.UNAVAILABLE.withDescription(shard + ": the ring is closed").asRuntimeException());
+  /** Who waits, and for what. */
+  private static final class Waiter {
+    private final MonoSink<Channel> sink;
+    private final CallStage stage;
+    private final LongConsumer charge;
+
+    /** There are connections, and none has a stream left; since then. */
+    private boolean starved;
+
+    private long since;
+
+    Waiter(MonoSink<Channel> sink, CallStage stage, LongConsumer charge) {
+      this.sink = sink;
+      this.stage = stage;
+      this.charge = charge;
     }
-    Mono<Channel> ready = trial ? null : next();
-    if (ready != null) {
-      return ready;
-    }
-    if (trial) {
-      Sinks.One<Channel> sink = trialGate;
-      if (sink == null) {
-        sink = Sinks.one();
-        trialGate = sink;
-        endpoints.forEach(EndpointConnection::connectAnew);
+
+    void ended(long now) {
+      if (starved) {
+        starved = false;
+        charge.accept(now - since);
       }
-      return sink.asMono();
     }
-    if (allFailed()) {
-      return Mono.error(notConnected().asRuntimeException());
+  }
+
+  private void wait(Waiter waiter, boolean trial) {
+    waiter.sink.onCancel(() -> leave(waiter));
+    boolean[] toldAtOnce = {true};
+    locked(
+        () -> {
+          toldAtOnce[0] = false;
+          if (trial) {
+            boolean first = trials.isEmpty();
+            trials.add(waiter);
+            if (first) {
+              endpoints.forEach(EndpointConnection::connectAnew);
+            }
+            return;
+          }
+          boolean first = waiters.isEmpty();
+          waiters.add(waiter);
+          queued = true; // before it is looked once more: what becomes free from now on is told
+          serve();
+          if (first && queued) {
+            endpoints.forEach(EndpointConnection::connect);
+          }
+        });
+    if (toldAtOnce[0]) {
+      waiter.sink.error(closedStatus().asRuntimeException());
     }
-    Sinks.One<Channel> sink = gate;
-    if (sink == null) {
-      sink = Sinks.one();
-      gate = sink;
-      endpoints.forEach(EndpointConnection::connect);
+  }
+
+  private synchronized void leave(Waiter waiter) {
+    waiter.stage.givenUp();
+    waiter.ended(settings.now());
+    if (waiters.remove(waiter)) {
+      queued = !waiters.isEmpty();
     }
-    return sink.asMono();
+    trials.remove(waiter);
+  }
+
+  // --- under the lock
+
+  /** Gives what is there to who waits, in turn; who is left waits for what is under way. */
+  private void serve() {
+    while (!waiters.isEmpty()) {
+      EndpointChannel free = reserve();
+      if (free == null) {
+        break;
+      }
+      Waiter next = waiters.iterator().next();
+      waiters.remove(next);
+      next.ended(settings.now());
+      outbox.add(() -> grant(next.sink, free));
+    }
+    queued = !waiters.isEmpty();
+    if (waiters.isEmpty()) {
+      return;
+    }
+    if (isConnected()) {
+      waiters.forEach(this::waitsForStream);
+      widen();
+    } else if (allFailed()) {
+      failAll(waiters, this::notConnected);
+      queued = false;
+    }
+  }
+
+  private void waitsForStream(Waiter waiter) {
+    if (!waiter.starved) {
+      waiter.starved = true;
+      waiter.since = settings.now();
+      meters.waitsForStream(shard);
+      waiter.stage.at(this::noStream);
+    }
+  }
+
+  /** One more connection, of the next endpoint that may have one, and one at a time. */
+  private void widen() {
+    int size = endpoints.size();
+    int from = size == 1 ? 0 : turn.get();
+    for (int i = 0; i < size; i++) {
+      if (endpoints.get(Math.floorMod(from + i, size)).widen()) {
+        return;
+      }
+    }
+  }
+
+  private boolean isConnected() {
+    return endpoints.stream().anyMatch(e -> !e.connections().isEmpty());
   }
 
   private boolean allFailed() {
     return endpoints.stream().allMatch(e -> e.failure() != null);
   }
 
-  private Status notConnected() {
-    Status last = Status.UNAVAILABLE;
-    List<String> each = new ArrayList<>();
-    for (EndpointConnection endpoint : endpoints) {
-      Status failure = endpoint.failure();
-      if (failure != null) {
-        each.add(String.valueOf(failure.getDescription()));
-        last = last.withCause(failure.getCause());
-      }
+  private void failAll(Set<Waiter> some, Supplier<Status> why) {
+    for (Waiter waiter : some) {
+      outbox.add(() -> waiter.sink.error(why.get().asRuntimeException()));
     }
-    return last.withDescription(each.stream().collect(Collectors.joining("; ")));
+    some.clear();
   }
 
   @Override
-  public void changed(EndpointConnection endpoint) {
-    Mono<Channel> ready = next();
-    if (ready != null) {
-      tell(gate, ready, null);
-      tell(trialGate, ready, null);
-      gate = null;
-      trialGate = null;
-      return;
+  public void connected(EndpointChannel channel) {
+    for (Waiter trial : trials) {
+      if (channel.reserve()) {
+        outbox.add(() -> grant(trial.sink, channel));
+      } else {
+        waiters.add(trial);
+      }
     }
-    if (allFailed()) {
-      tell(gate, null, notConnected());
-      gate = null;
-    }
-    if (endpoints.stream().noneMatch(EndpointConnection::isConnecting)) {
-      tell(trialGate, null, notConnected());
-      trialGate = null;
-    }
+    trials.clear();
+    serve();
   }
 
-  private void tell(
-      Sinks.@Nullable One<Channel> sink, @Nullable Mono<Channel> ready, @Nullable Status failure) {
-    if (sink == null) {
-      return;
+  @Override
+  public void changed() {
+    if (!trials.isEmpty() && endpoints.stream().noneMatch(EndpointConnection::isConnecting)) {
+      if (isConnected()) {
+        waiters.addAll(trials); // on what was kept, since nothing better is to be had
+        trials.clear();
+      } else {
+        failAll(trials, this::notConnected);
+      }
     }
-    if (ready != null) {
-      outbox.add(() -> ready.subscribe(sink::tryEmitValue));
-    } else if (failure != null) {
-      outbox.add(() -> sink.tryEmitError(failure.asRuntimeException()));
-    }
+    serve();
   }
 
   @Override
@@ -185,15 +297,70 @@ final class ShardConnection implements EndpointConnection.Host, AutoCloseable {
     out.forEach(Runnable::run);
   }
 
+  // --- from any thread
+
+  @Override
+  public void freed() {
+    if (queued && serving.compareAndSet(false, true)) {
+      try {
+        executor.execute(this::serveLater);
+      } catch (RejectedExecutionException shutDown) {
+        serveLater();
+      }
+    }
+  }
+
+  private void serveLater() {
+    serving.set(false);
+    locked(this::serve);
+  }
+
+  private Status notConnected() {
+    Status last = Status.UNAVAILABLE;
+    List<String> each = new ArrayList<>();
+    for (EndpointConnection endpoint : endpoints) {
+      Status failure = endpoint.failure();
+      if (failure != null) {
+        each.add(String.valueOf(failure.getDescription()));
+        last = last.withCause(failure.getCause());
+      }
+    }
+    return last.withDescription(each.stream().collect(Collectors.joining("; ")));
+  }
+
+  private Status closedStatus() {
+    return Status.UNAVAILABLE.withDescription(shard + ": the ring is closed");
+  }
+
+  /** What who waits for a stream waits for; null where there is no connection any more. */
+  private @Nullable String noStream() {
+    int connections = endpoints.stream().mapToInt(e -> e.connections().size()).sum();
+    return connections == 0
+        ? null
+        : "a free stream: "
+            + streams()
+            + " calls are open on "
+            + connections
+            + (connections == 1 ? " connection" : " connections")
+            + ", as many as the server takes";
+  }
+
+  /** In use on the connections that take calls. */
+  int streams() {
+    return endpoints.stream()
+        .flatMap(endpoint -> endpoint.connections().stream())
+        .mapToInt(EndpointChannel::streams)
+        .sum();
+  }
+
   /** Calls open on its channels. */
   synchronized int openCalls() {
     return endpoints.stream().mapToInt(EndpointConnection::openCalls).sum();
   }
 
-  /** Ends every channel and timer; who waits for a connection is told that the ring is closed. */
+  /** Ends every channel and timer; who waits is told that the ring is closed. */
   @Override
   public void close() {
-    Status why = Status.UNAVAILABLE.withDescription(shard + ": the ring is closed");
     List<Runnable> out;
     synchronized (this) {
       if (closed) {
@@ -201,10 +368,9 @@ final class ShardConnection implements EndpointConnection.Host, AutoCloseable {
       }
       closed = true;
       endpoints.forEach(EndpointConnection::close);
-      tell(gate, null, why);
-      tell(trialGate, null, why);
-      gate = null;
-      trialGate = null;
+      failAll(waiters, this::closedStatus);
+      failAll(trials, this::closedStatus);
+      queued = false;
       out = outbox;
     }
     out.forEach(Runnable::run);

@@ -30,6 +30,8 @@ final class ShardStatuses {
   enum Verdict {
     /** The caller's deadline or its own doing: says nothing of the shard. */
     CALLER(null, false),
+    /** It waited for something of this side's: says nothing of the shard, another may have it. */
+    HERE(null, false),
     /** The shard may be dead: another one is asked at once. */
     CONNECTION(FailureKind.CONNECTION, true),
     /** It has too much to do. */
@@ -57,6 +59,9 @@ final class ShardStatuses {
   static Verdict of(Throwable failure) {
     if (failure instanceof DeadlineExceededException) {
       return Verdict.CALLER;
+    }
+    if (failure instanceof WaitedHereException) {
+      return Verdict.HERE;
     }
     if (!(failure instanceof StatusRuntimeException e) || failure instanceof DataLossException) {
       return Verdict.FINAL;

@@ -9,7 +9,8 @@ import reactor.core.publisher.Mono;
 /**
  * Finds an upload that makes no progress (CAS-3): the server takes nothing more though something is
  * at hand, for gapTimeout; or all is sent and no answer comes, for rpcTimeout. While the source has
- * nothing to give, no time counts. It looks a few times in each limit, so it is that much late.
+ * nothing to give, no time counts. One that waits for a stream may do so for rpcTimeout too, and
+ * blames nobody (CAS-2c). It looks a few times in each limit, so it is that much late.
  */
 final class UploadWatch {
   private static final int LOOKS = 8;
@@ -18,6 +19,7 @@ final class UploadWatch {
   private final Shard shard;
   private final RingSettings settings;
   private final CallAttempt attempt;
+  private final CallStage stage;
 
   /** All requests have been given to the call. */
   private volatile boolean complete;
@@ -26,11 +28,13 @@ final class UploadWatch {
   private long since;
   private boolean waits;
   private boolean answer;
+  private boolean here;
 
-  UploadWatch(Shard shard, RingSettings settings, CallAttempt attempt) {
+  UploadWatch(Shard shard, RingSettings settings, CallAttempt attempt, CallStage stage) {
     this.shard = shard;
     this.settings = settings;
     this.attempt = attempt;
+    this.stage = stage;
   }
 
   void complete() {
@@ -61,21 +65,27 @@ final class UploadWatch {
 
   private boolean isStalled() {
     long now = settings.now();
-    boolean waitsNow = attempt.isServersTurn();
+    boolean hereNow = stage.here() != null;
+    boolean waitsNow = hereNow || attempt.isServersTurn();
     boolean answerNow = complete && waitsNow;
     long takenNow = attempt.messagesSent();
-    if (!waitsNow || !waits || takenNow != taken || answerNow != answer) {
+    if (!waitsNow || !waits || takenNow != taken || answerNow != answer || hereNow != here) {
       waits = waitsNow;
+      here = hereNow;
       answer = answerNow;
       taken = takenNow;
       since = now;
       return false;
     }
-    Duration limit = answer ? settings.rpcTimeout() : settings.gapTimeout();
+    Duration limit = answer || here ? settings.rpcTimeout() : settings.gapTimeout();
     return !limit.isZero() && now - since >= limit.toNanos();
   }
 
   private Throwable failure() {
+    String waitsFor = here ? stage.here() : null;
+    if (waitsFor != null) {
+      return new WaitedHereException(shard.name(), waitsFor, null);
+    }
     String what =
         answer
             ? "no answer to an upload within " + settings.rpcTimeout()

@@ -412,7 +412,12 @@ class ConnectionTest {
       FaultProxy proxy = proxyTo(closing(PlainServer.start()));
       proxy.acceptAndSayNothing();
       EndpointChannel channel =
-          new EndpointChannel(raw(proxy.port()), "s0 at x", 1, System::nanoTime, silent -> {});
+          new EndpointChannel(
+              new RawChannel(raw(proxy.port()), () -> Integer.MAX_VALUE),
+              "s0 at x",
+              1,
+              System::nanoTime,
+              silent -> {});
       CompletableFuture<Status> end = new CompletableFuture<>();
       ClientCall<FindMissingBlobsRequest, FindMissingBlobsResponse> call =
           channel.newCall(

@@ -59,6 +59,7 @@ class UploadWatchTest {
             RetryBudget.create(),
             1,
             false,
+            1,
             time);
     ShardConnection none =
         new ShardConnection(
@@ -67,8 +68,10 @@ class UploadWatchTest {
             endpoint -> {
               throw new UnsupportedOperationException();
             },
+            Runnable::run,
             CasMeters.of(null, "cas"));
-    UploadWatch watch = new UploadWatch(new Shard(0, "s0", "", none), settings, attempt);
+    UploadWatch watch =
+        new UploadWatch(new Shard(0, "s0", "", none), settings, attempt, new CallStage());
     if (!source.wasSubscribed()) {
       running =
           GrpcCalls.clientStreaming(

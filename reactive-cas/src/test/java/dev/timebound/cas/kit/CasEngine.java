@@ -45,6 +45,7 @@ final class CasEngine {
       int port,
       @Nullable SslContext tls,
       int maxMessage,
+      int maxStreams,
       BiConsumer<Channel, GrpcHttp2ConnectionHandler> connected,
       ServerStreamTracer.Factory tracers,
       BindableService... services)
@@ -63,6 +64,7 @@ final class CasEngine {
             .channelType(NioServerSocketChannel.class)
             .executor(executor)
             .maxInboundMessageSize(maxMessage)
+            .maxConcurrentCallsPerConnection(maxStreams)
             .permitKeepAliveTime(1, TimeUnit.MILLISECONDS)
             .permitKeepAliveWithoutCalls(true)
             .addStreamTracerFactory(tracers);

@@ -261,6 +261,7 @@ public final class ScriptedCas implements AutoCloseable {
               port,
               settings.tls == null ? null : settings.tls.forServer(settings.mutual),
               settings.maxMessage,
+              settings.maxStreams,
               log::connected,
               log,
               new ByteStreamService(house, store, settings.capabilities()),
@@ -294,6 +295,7 @@ public final class ScriptedCas implements AutoCloseable {
     private long batchLimit;
     private boolean told = true;
     private int maxMessage = DEFAULT_MESSAGE;
+    private int maxStreams = Integer.MAX_VALUE;
     private @Nullable String instanceName;
     private @Nullable String token;
     private @Nullable TestCertificates tls;
@@ -342,6 +344,15 @@ public final class ScriptedCas implements AutoCloseable {
       return this;
     }
 
+    /** The most streams of a connection, as told and as held to; by default any number. */
+    public Builder maxStreams(int streams) {
+      if (streams < 1) {
+        throw new IllegalArgumentException("maxStreams: " + streams + " (expected: > 0)");
+      }
+      maxStreams = streams;
+      return this;
+    }
+
     /** Refuses calls for another store, with INVALID_ARGUMENT; by default none is. */
     public Builder instanceName(String name) {
       instanceName = Objects.requireNonNull(name);
@@ -380,6 +391,7 @@ public final class ScriptedCas implements AutoCloseable {
       batchLimit = of.batchLimit;
       told = of.told;
       maxMessage = of.maxMessage;
+      maxStreams = of.maxStreams;
       instanceName = of.instanceName;
       token = of.token;
       tls = of.tls;
