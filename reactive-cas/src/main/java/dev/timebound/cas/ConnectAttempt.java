@@ -162,9 +162,7 @@ final class ConnectAttempt {
   }
 
   private static Status notConnected(Status status) {
-    return Status.UNAVAILABLE
-        .withDescription(status.getDescription())
-        .withCause(status.getCause());
+    return Status.UNAVAILABLE.withDescription(status.getDescription()).withCause(status.getCause());
   }
 
   /** A channel tells why it is not connected only to a call, which fails with it at once. */

@@ -52,7 +52,8 @@ final class ShardCapabilities {
    * deadline: that bounds nobody else. A caller that gives up does not end it.
    */
   Mono<CasCapabilities> of(Shard shard) {
-    return Mono.defer(() -> answers.computeIfAbsent(shard, this::asking));
+    return Mono.defer(() -> answers.computeIfAbsent(shard, this::asking))
+        .onErrorMap(ShardStatuses::own);
   }
 
   private Mono<CasCapabilities> asking(Shard shard) {

@@ -109,6 +109,20 @@ final class ShardStatuses {
     return status.withDescription(where + words);
   }
 
+  /**
+   * The same failure, for one of several callers that waited for the same thing: what each adds to
+   * it must not be seen by the others.
+   */
+  static Throwable own(Throwable shared) {
+    if (shared instanceof WaitedHereException here) {
+      return here.again();
+    }
+    return shared.getClass() == StatusRuntimeException.class
+        ? new StatusRuntimeException(
+            Status.fromThrowable(shared), Status.trailersFromThrowable(shared))
+        : shared;
+  }
+
   private static boolean tellsOfReset(@Nullable String description) {
     return has(description, "rst_stream") || has(description, "rst stream");
   }

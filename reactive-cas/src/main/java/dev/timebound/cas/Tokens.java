@@ -138,7 +138,9 @@ final class Tokens {
 
     Mono<Token> token() {
       Token present = fetched;
-      return present == null ? Mono.firstWithSignal(fetching, closed.asMono()) : Mono.just(present);
+      return present == null
+          ? Mono.firstWithSignal(fetching, closed.asMono()).onErrorMap(ShardStatuses::own)
+          : Mono.just(present);
     }
 
     private boolean refused() {

@@ -3,8 +3,12 @@ package dev.timebound.cas;
 import dev.timebound.grpc.CallAttempt;
 import io.grpc.Status;
 import java.time.Duration;
-import reactor.core.publisher.Flux;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import reactor.core.Disposable;
+import reactor.core.Disposables;
 import reactor.core.publisher.Mono;
+import reactor.core.publisher.MonoSink;
 
 /**
  * Finds an upload that makes no progress (CAS-3): the server takes nothing more though something is
@@ -51,16 +55,38 @@ final class UploadWatch {
     Duration rpc = settings.rpcTimeout();
     Duration shorter = rpc.isZero() || gap.compareTo(rpc) < 0 ? gap : rpc;
     Duration look = shorter.dividedBy(LOOKS);
-    return Flux.interval(
-            look.compareTo(SHORTEST_LOOK) < 0 ? SHORTEST_LOOK : look, settings.scheduler())
-        .onBackpressureDrop()
-        .<T>handle(
-            (tick, sink) -> {
-              if (isStalled()) {
-                sink.error(failure());
-              }
-            })
-        .next();
+    long nanos = Math.max(SHORTEST_LOOK.toNanos(), look.toNanos());
+    return Mono.create(sink -> new Looks(sink, nanos).plan());
+  }
+
+  /** Single timers, one after the other: the cancel of a periodic one may block. */
+  private final class Looks implements Runnable {
+    private final MonoSink<?> sink;
+    private final long nanos;
+    private final Disposable.Swap timer = Disposables.swap();
+
+    Looks(MonoSink<?> sink, long nanos) {
+      this.sink = sink;
+      this.nanos = nanos;
+      sink.onDispose(timer);
+    }
+
+    void plan() {
+      try {
+        timer.replace(settings.scheduler().schedule(this, nanos, TimeUnit.NANOSECONDS));
+      } catch (RejectedExecutionException shutDown) {
+        // no more timers: the caller's deadline still holds
+      }
+    }
+
+    @Override
+    public void run() {
+      if (isStalled()) {
+        sink.error(failure());
+      } else if (!timer.isDisposed()) {
+        plan();
+      }
+    }
   }
 
   private boolean isStalled() {

@@ -12,7 +12,15 @@ final class WaitedHereException extends StatusRuntimeException {
   private static final long serialVersionUID = 1L;
 
   WaitedHereException(String shard, String what, @Nullable Throwable cause) {
-    super(
-        Status.DEADLINE_EXCEEDED.withDescription(shard + ": waited for " + what).withCause(cause));
+    this(Status.DEADLINE_EXCEEDED.withDescription(shard + ": waited for " + what).withCause(cause));
+  }
+
+  private WaitedHereException(Status status) {
+    super(status);
+  }
+
+  /** The same, for another caller. */
+  WaitedHereException again() {
+    return new WaitedHereException(getStatus());
   }
 }

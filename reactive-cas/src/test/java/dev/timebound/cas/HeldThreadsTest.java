@@ -9,6 +9,7 @@ import dev.timebound.cas.kit.CasMethod;
 import dev.timebound.cas.kit.CasScript;
 import dev.timebound.health.MemberStatus;
 import java.time.Duration;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -134,6 +135,26 @@ class HeldThreadsTest {
   }
 
   @Test
+  @DisplayName("CAS-2 a connection that stands is one, though no thread was there to tell of it")
+  void connects() {
+    hold();
+    CasConfig config = new CasConfig(List.of(CasConfig.Shard.of("s0", t.server(0).hostAndPort())));
+    try (CasRing ring =
+        CasRing.builder(config).name("other").scheduler(t.time).deliverOn(one).build()) {
+      var read = ring.readAll(digest).toFuture();
+      until("it is connected", () -> t.server(0).openConnections() == 2);
+      Patience.rest();
+
+      t.pass(Duration.ofSeconds(5));
+      assertThat(read).isNotDone();
+      assertThat(ring.openCalls()).isEqualTo(1);
+      held.countDown();
+
+      assertThat(read.join()).hasSize(100);
+    }
+  }
+
+  @Test
   @DisplayName("CAS-3 a frozen server is blamed as ever where there are threads")
   void frozen() {
     t.server(0).reads().always(CasScript.silence());
@@ -141,7 +162,7 @@ class HeldThreadsTest {
       CompletableFuture<@Nullable Throwable> end = end(t.ring.read(digest));
       t.server(0).reads().awaitCall(i + 1);
       t.pass(Duration.ofSeconds(30));
-      assertThat(end.join()).hasMessageContaining("nothing received within PT30S");
+      assertThat(end.join()).hasMessageContaining("nothing received within rpcTimeout, PT30S");
     }
     assertThat(t.status(0)).isEqualTo(MemberStatus.QUARANTINED);
   }
