@@ -23,11 +23,15 @@ import org.junit.jupiter.api.Test;
 /** Subscribers that block hold every thread that things are delivered on. */
 @DisplayName("CAS-20a CAS-3 threads that are held")
 class HeldThreadsTest {
+  /** So that only the time in which something waits here can end it. */
+  private static final Duration GAP = Duration.ofHours(9);
+
   private static final String THREAD = "waited for a thread of deliverOn";
 
   private final CountDownLatch held = new CountDownLatch(1);
   private final ExecutorService one = Executors.newSingleThreadExecutor();
-  private final TestRing t = TestRing.of(1, settings -> settings.deliverOn(one).retries(0));
+  private final TestRing t =
+      TestRing.of(1, settings -> settings.deliverOn(one).retries(0).gapTimeout(GAP));
   private final Digest digest = t.put(0, 0);
 
   @AfterEach
@@ -112,7 +116,7 @@ class HeldThreadsTest {
     until("it has its piece", () -> taker.pieces.size() == 1);
     hold();
     taker.request(99); // more than is at hand already
-    t.pass(Duration.ofSeconds(10));
+    t.pass(GAP);
     t.passUntilDone(taker.end, Duration.ofSeconds(1));
 
     blamesNobody(taker.end);
@@ -131,6 +135,7 @@ class HeldThreadsTest {
       until("it has a stream", () -> t.server(0).openCalls() == 1);
       t.passUntilDone(end, Duration.ofSeconds(1));
       blamesNobody(end);
+      t.server(0).awaitOpenCalls(0);
     }
   }
 
