@@ -185,7 +185,7 @@ class BlobRead {
     if (verdict == Verdict.MISSING && route().isHome(shard)) {
       return Mono.error(new BlobNotFoundException(digest, shard.name(), failure));
     }
-    if (!intact && (verdict == Verdict.HERE || verdict.retryable)) {
+    if (!intact && verdict.retryable) {
       return Mono.error(failure); // CAS-22
     }
     Route.Step step = route().after(shard, failure);

@@ -27,9 +27,6 @@ import reactor.util.context.ContextView;
  * the value and what was expected. Not thread-safe.
  */
 public final class CasRingBuilder {
-  /** 100 years, as with deadlines. */
-  private static final Duration LONGEST = Duration.ofDays(36_500);
-
   /** gRPC sends none more often. */
   private static final Duration SHORTEST_KEEPALIVE = Duration.ofSeconds(10);
 
@@ -73,7 +70,7 @@ public final class CasRingBuilder {
   public CasRingBuilder name(String name) {
     Objects.requireNonNull(name, "name");
     if (name.isBlank()) {
-      throw invalid("name", "'" + name + "'", "not blank");
+      throw SettingChecks.invalid("name", "'" + name + "'", "not blank");
     }
     this.name = name;
     return this;
@@ -87,7 +84,7 @@ public final class CasRingBuilder {
   public CasRingBuilder selector(ShardSelector selector) {
     Objects.requireNonNull(selector, "selector");
     if (selector.shards() != config.shards().size()) {
-      throw invalid(
+      throw SettingChecks.invalid(
           "selector", "for " + selector.shards() + " shards", config.shards().size() + " shards");
     }
     this.selector = selector;
@@ -139,7 +136,7 @@ public final class CasRingBuilder {
    * tries it. Default 5 s. (CAS-20)
    */
   public CasRingBuilder cooldown(Duration time) {
-    this.cooldown = positive("cooldown", time);
+    this.cooldown = SettingChecks.positive("cooldown", time);
     return this;
   }
 
@@ -150,9 +147,9 @@ public final class CasRingBuilder {
   public CasRingBuilder rpcTimeout(Duration limit) {
     Objects.requireNonNull(limit, "rpcTimeout");
     if (limit.isNegative()) {
-      throw invalid("rpcTimeout", limit, ">= 0");
+      throw SettingChecks.invalid("rpcTimeout", limit, ">= 0");
     }
-    this.rpcTimeout = bounded(limit);
+    this.rpcTimeout = SettingChecks.bounded(limit);
     return this;
   }
 
@@ -161,7 +158,7 @@ public final class CasRingBuilder {
    * long a write may make no progress. Default 10 s. (CAS-3)
    */
   public CasRingBuilder gapTimeout(Duration gap) {
-    this.gapTimeout = positive("gapTimeout", gap);
+    this.gapTimeout = SettingChecks.positive("gapTimeout", gap);
     return this;
   }
 
@@ -169,7 +166,7 @@ public final class CasRingBuilder {
    * Bound of each attempt to connect: name, TCP, TLS and the HTTP/2 handshake. Default 5 s. (CAS-2)
    */
   public CasRingBuilder connectTimeout(Duration limit) {
-    this.connectTimeout = positive("connectTimeout", limit);
+    this.connectTimeout = SettingChecks.positive("connectTimeout", limit);
     return this;
   }
 
@@ -179,7 +176,7 @@ public final class CasRingBuilder {
    */
   public CasRingBuilder connectionsPerEndpoint(int connections) {
     if (connections < 1 || connections > MOST) {
-      throw invalid("connectionsPerEndpoint", connections, "1 to " + MOST);
+      throw SettingChecks.invalid("connectionsPerEndpoint", connections, "1 to " + MOST);
     }
     this.connectionsPerEndpoint = connections;
     return this;
@@ -192,9 +189,9 @@ public final class CasRingBuilder {
   public CasRingBuilder keepAliveTime(Duration time) {
     Objects.requireNonNull(time, "keepAliveTime");
     if (time.compareTo(SHORTEST_KEEPALIVE) < 0) {
-      throw invalid("keepAliveTime", time, ">= " + SHORTEST_KEEPALIVE);
+      throw SettingChecks.invalid("keepAliveTime", time, ">= " + SHORTEST_KEEPALIVE);
     }
-    this.keepAliveTime = bounded(time);
+    this.keepAliveTime = SettingChecks.bounded(time);
     return this;
   }
 
@@ -213,7 +210,7 @@ public final class CasRingBuilder {
    */
   public CasRingBuilder retries(int retries) {
     if (retries < 0 || retries > MOST) {
-      throw invalid("retries", retries, "0 to " + MOST);
+      throw SettingChecks.invalid("retries", retries, "0 to " + MOST);
     }
     this.retries = retries;
     return this;
@@ -232,7 +229,7 @@ public final class CasRingBuilder {
    */
   public CasRingBuilder writeChunkSize(int bytes) {
     if (bytes < SMALLEST_CHUNK || bytes > LARGEST_CHUNK) {
-      throw invalid("writeChunkSize", bytes, SMALLEST_CHUNK + " to " + LARGEST_CHUNK);
+      throw SettingChecks.invalid("writeChunkSize", bytes, SMALLEST_CHUNK + " to " + LARGEST_CHUNK);
     }
     this.writeChunkSize = bytes;
     return this;
@@ -326,7 +323,7 @@ public final class CasRingBuilder {
    */
   public CasRing build() {
     if (ownAuthorization && tokenSource != null) {
-      throw invalid("headers", "authorization", "none where tokenSource is set");
+      throw SettingChecks.invalid("headers", "authorization", "none where tokenSource is set");
     }
     Scheduler timers = scheduler == null ? Schedulers.parallel() : scheduler;
     return new CasRing(
@@ -390,24 +387,5 @@ public final class CasRingBuilder {
   NettyChannelBuilder newChannel(Endpoint endpoint, Executor executor) {
     return EndpointChannels.to(endpoint, credentials, connectTimeout, keepAliveTime)
         .executor(executor);
-  }
-
-  // --- checks
-
-  private static Duration positive(String setting, Duration value) {
-    Objects.requireNonNull(value, setting);
-    if (value.isZero() || value.isNegative()) {
-      throw invalid(setting, value, "> 0");
-    }
-    return bounded(value);
-  }
-
-  /** One that never passes in any case is cut, so that timers can tell it. */
-  private static Duration bounded(Duration value) {
-    return value.compareTo(LONGEST) > 0 ? LONGEST : value;
-  }
-
-  private static IllegalArgumentException invalid(String setting, Object value, String expected) {
-    return new IllegalArgumentException(setting + ": " + value + " (expected: " + expected + ")");
   }
 }

@@ -261,7 +261,7 @@ abstract class KeyRounds<A, R> {
   /** A connectivity error is retried only where nobody else is left to be asked (CAS-4). */
   private static boolean mayRetry(Throwable failure, boolean alone) {
     Verdict verdict = ShardStatuses.of(failure);
-    return verdict == Verdict.CONNECTION ? alone : verdict.retryable;
+    return verdict == Verdict.CONNECTION || verdict == Verdict.HERE ? alone : verdict.retryable;
   }
 
   private Flux<R> failed(Next next, List<Digest> keys, Throwable failure) {

@@ -6,6 +6,8 @@ import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 import java.util.function.Consumer;
 import reactor.core.Disposable;
 import reactor.core.Disposables;
+import reactor.core.scheduler.Scheduler;
+import reactor.core.scheduler.Schedulers;
 
 /**
  * A reader's waits, one after the other, each with its number, and the one timer that watches them.
@@ -19,10 +21,12 @@ final class ReadWait {
   private static final int ENDED = -1;
 
   /**
-   * How long a thread is waited for where pieces are delivered, of real time whatever the limits'
-   * clock: it is a matter of this machine.
+   * How long a thread is waited for where pieces are delivered. Whether one is free is a matter of
+   * this machine, so both clocks must say that it has passed, the limits' and the machine's.
    */
   private static final long LONGEST_HANDOVER = TimeUnit.SECONDS.toNanos(1);
+
+  private static final Scheduler MACHINE = Schedulers.immediate();
 
   private static final AtomicIntegerFieldUpdater<ReadWait> ARMED =
       AtomicIntegerFieldUpdater.newUpdater(ReadWait.class, "armed");
@@ -158,7 +162,7 @@ final class ReadWait {
     if (left > 0 || most == 0) {
       armWithin(left);
     } else {
-      long handedOver = System.nanoTime();
+      long handedOver = MACHINE.now(TimeUnit.NANOSECONDS);
       arm(() -> lookForThread(w, handedOver), LONGEST_HANDOVER);
       delivery.accept(() -> confirm(w));
     }
@@ -166,7 +170,7 @@ final class ReadWait {
 
   /** Subscribers that block may hold all threads: the limit holds all the same. */
   private void lookForThread(int w, long handedOver) {
-    if (System.nanoTime() - handedOver < LONGEST_HANDOVER) {
+    if (MACHINE.now(TimeUnit.NANOSECONDS) - handedOver < LONGEST_HANDOVER) {
       arm(() -> lookForThread(w, handedOver), LONGEST_HANDOVER);
     } else if (WAIT.compareAndSet(this, w, ENDED)) {
       held.run();

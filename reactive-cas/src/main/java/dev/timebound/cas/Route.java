@@ -105,12 +105,7 @@ final class Route {
     switch (verdict) {
       case CALLER:
         return new Step.End(failure);
-      case HERE:
-        if (isHome(shard)) {
-          homeFailure = failure;
-        }
-        return move(failure);
-      case CONNECTION:
+      case HERE, CONNECTION:
         if (isHome(shard)) {
           homeFailure = failure;
         }

@@ -31,7 +31,7 @@ final class ShardStatuses {
     /** The caller's deadline or its own doing: says nothing of the shard. */
     CALLER(null, false),
     /** It waited for something of this side's: says nothing of the shard, another may have it. */
-    HERE(null, false),
+    HERE(null, true),
     /** The shard may be dead: another one is asked at once. */
     CONNECTION(FailureKind.CONNECTION, true),
     /** It has too much to do. */

@@ -5,8 +5,7 @@ import io.grpc.StatusRuntimeException;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An attempt's time passed while it waited for something of this side's: blames no shard, and
- * asking the same one again would wait for the same. (CAS-20a)
+ * An attempt's time passed while it waited for something of this side's: blames no shard (CAS-20a).
  */
 final class WaitedHereException extends StatusRuntimeException {
   private static final long serialVersionUID = 1L;
