@@ -9,10 +9,13 @@ import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.reactivestreams.Subscription;
+import reactor.core.publisher.BaseSubscriber;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -462,6 +465,26 @@ class AnswersTest {
       assertThat(bench.data(answer, 0).error().isRetriable()).isTrue();
       bench.store.metadata = Mono.error(new IllegalStateException("no"));
       assertThat(bench.data(bench.fetch(request(500, 0)), 0).error().isRetriable()).isTrue();
+    }
+
+    @Test
+    @DisplayName("FE-25 a client that left before its request began asks nothing of the store")
+    void leftAtOnce() {
+      AtomicInteger asked = new AtomicInteger();
+      bench.store.metadata = Mono.fromRunnable(asked::incrementAndGet);
+      long before = bench.time.getScheduledTaskCount();
+      BaseSubscriber<Object> gone =
+          new BaseSubscriber<>() {
+            @Override
+            protected void hookOnSubscribe(Subscription subscription) {
+              subscription.cancel();
+            }
+          };
+      bench.fetcher.fetch(request(500, 0).build()).subscribe(gone);
+      bench.fetcher.fetchEach(request(500, 0).build()).subscribe(gone);
+      bench.advance(10_000);
+      assertThat(asked).hasValue(0);
+      assertThat(bench.time.getScheduledTaskCount()).as("nor a timer").isEqualTo(before);
     }
 
     @Test
