@@ -52,11 +52,12 @@ class ArchitectureTest {
       noClasses()
           .that()
           .haveNameNotMatching(
-              ".*\\.(FetchMeters.*|FetchObservations.*|PartitionFetcherBuilder|BoundedStore.*)")
+              ".*\\.(FetchMeters.*|FetchObservations.*|PartitionFetcherBuilder|BoundedStore.*"
+                  + "|SegmentMeters.*|SegmentStoreBuilder)")
           .should()
           .dependOnClassesThat()
           .resideInAPackage("io.micrometer..")
-          .because("Micrometer is optional: two classes touch it at run time");
+          .because("Micrometer is optional: three classes touch it at run time");
 
   @ArchTest
   static final ArchRule decisionsHaveNoTimers =

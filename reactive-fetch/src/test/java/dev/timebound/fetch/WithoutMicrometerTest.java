@@ -3,14 +3,21 @@ package dev.timebound.fetch;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.timebound.fetch.segments.SegmentStore;
+import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
 import java.lang.reflect.Constructor;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.DisplayName;
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 @DisplayName("Micrometer is optional")
 class WithoutMicrometerTest {
@@ -64,14 +71,40 @@ class WithoutMicrometerTest {
     }
   }
 
-  @Test
-  @DisplayName("without it a bounded store is fetched from")
-  void without() throws Exception {
+  /** The same, on disk. */
+  static final class Segments implements Callable<Long> {
+    @Override
+    public Long call() throws IOException {
+      Path directory = Files.createTempDirectory("without-micrometer");
+      SegmentStore store = SegmentStore.builder(directory).open().block(Duration.ofSeconds(30));
+      if (store == null) {
+        return -1L;
+      }
+      TopicPartition partition = new TopicPartition("orders", 0);
+      Long end =
+          store
+              .createTopic("orders", 1)
+              .then(store.append(partition, ByteBuffer.allocate(10), 10, 1))
+              .then(store.offsets(partition))
+              .map(Offsets::highWatermark)
+              .block(Duration.ofSeconds(30));
+      store.close().block(Duration.ofSeconds(30));
+      try (Stream<Path> files = Files.walk(directory)) {
+        files.sorted(Comparator.reverseOrder()).map(Path::toFile).forEach(File::delete);
+      }
+      return end == null ? -1 : end;
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(classes = {Fetch.class, Segments.class})
+  @DisplayName("without it a bounded store is fetched from, and one on disk appended to")
+  void without(Class<?> use) throws Exception {
     ClassLoader loader = new WithoutMicrometer();
     assertThatThrownBy(() -> loader.loadClass("io.micrometer.observation.Observation"))
         .isInstanceOf(ClassNotFoundException.class);
-    Class<?> fetch = loader.loadClass(Fetch.class.getName());
-    assertThat(fetch).isNotSameAs(Fetch.class);
+    Class<?> fetch = loader.loadClass(use.getName());
+    assertThat(fetch).isNotSameAs(use);
     Constructor<?> constructor = fetch.getDeclaredConstructor();
     constructor.setAccessible(true);
     assertThat(((Callable<?>) constructor.newInstance()).call()).isEqualTo(10L);

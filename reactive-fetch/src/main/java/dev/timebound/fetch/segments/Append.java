@@ -6,12 +6,18 @@ import reactor.core.publisher.MonoSink;
 
 /** One batch on its way into a partition. */
 final class Append {
+  /** Is told how it ended, before its subscriber is. */
+  interface Told {
+    void ended(boolean written);
+  }
+
   final Frame.Kind kind;
   final long producerId;
   final LongFunction<ByteBuffer> bytes;
   final int records;
   final long maxTimestamp;
   private final MonoSink<Long> sink;
+  private final Told told;
   private volatile boolean cancelled;
 
   /** Where it was put; of the thread that writes. */
@@ -25,13 +31,15 @@ final class Append {
       LongFunction<ByteBuffer> bytes,
       int records,
       long maxTimestamp,
-      MonoSink<Long> sink) {
+      MonoSink<Long> sink,
+      Told told) {
     this.kind = kind;
     this.producerId = producerId;
     this.bytes = bytes;
     this.records = records;
     this.maxTimestamp = maxTimestamp;
     this.sink = sink;
+    this.told = told;
     sink.onCancel(() -> cancelled = true);
   }
 
@@ -40,10 +48,12 @@ final class Append {
   }
 
   void written() {
+    told.ended(true);
     sink.success(base);
   }
 
   void failed(Throwable cause) {
+    told.ended(false);
     sink.error(cause);
   }
 }

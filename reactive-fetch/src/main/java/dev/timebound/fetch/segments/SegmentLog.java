@@ -84,7 +84,11 @@ final class SegmentLog {
                     partition + ": " + parts.settings().maxWaiting() + " appends wait already"));
             return;
           }
-          offer(new Append(kind, producerId, bytes, records, maxTimestamp, sink));
+          long since = parts.io().now(TimeUnit.NANOSECONDS);
+          Append.Told told =
+              written ->
+                  parts.meters().appended(written, parts.io().now(TimeUnit.NANOSECONDS) - since);
+          offer(new Append(kind, producerId, bytes, records, maxTimestamp, sink, told));
         });
   }
 
@@ -112,6 +116,10 @@ final class SegmentLog {
   Disposable listen(Runnable wake) {
     listeners.add(wake);
     return () -> listeners.remove(wake);
+  }
+
+  int waiting() {
+    return waiting.get();
   }
 
   int listeners() {

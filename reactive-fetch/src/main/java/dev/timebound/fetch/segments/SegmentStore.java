@@ -46,6 +46,9 @@ public final class SegmentStore implements PartitionStore {
     this.directory = directory;
     this.threads = threads;
     this.closing = Mono.defer(this::end).cache();
+    parts.meters().gauge("waiting", this::waiting);
+    parts.meters().gauge("mapped", parts.maps()::size);
+    parts.meters().gauge("open.files", parts.channels()::size);
   }
 
   /** Of a store in a directory of its own. */
@@ -80,15 +83,18 @@ public final class SegmentStore implements PartitionStore {
   }
 
   private static StoreParts parts(SegmentStoreBuilder of, IoThreads threads) {
+    SegmentMeters meters = SegmentMeters.of(of.meters, of.directory);
+    Disk disk = meters.timed(of.disk, threads.scheduler());
     return new StoreParts(
         new SegmentSettings(of.segmentBytes, of.indexEvery, of.fsync, of.maxWaiting, of.cutAtFault),
-        of.disk,
+        disk,
         threads.scheduler(),
         Schedulers.fromExecutor(threads.scheduler()::schedule),
-        new SegmentMaps(of.disk, of.maxMapped, of.indexEvery),
-        new WriteChannels(of.disk, of.maxOpenFiles),
+        new SegmentMaps(disk, of.maxMapped, of.indexEvery),
+        new WriteChannels(disk, of.maxOpenFiles),
         new Staging(),
-        threads.background());
+        threads.background(),
+        meters);
   }
 
   private Mono<Void> recover(int atOnce) {
@@ -260,6 +266,11 @@ public final class SegmentStore implements PartitionStore {
     return log == null ? Optional.empty() : Optional.of(log.listen(wake));
   }
 
+  /** Appends that wait, of all partitions. */
+  private int waiting() {
+    return logs.values().stream().mapToInt(SegmentLog::waiting).sum();
+  }
+
   private SegmentLog log(TopicPartition partition) {
     @Nullable SegmentLog log = logs.get(Objects.requireNonNull(partition, "partition"));
     if (closed) {
@@ -297,6 +308,7 @@ public final class SegmentStore implements PartitionStore {
                   return true;
                 }))
         .then()
+        .doOnTerminate(parts.meters()::end)
         .doFinally(any -> threads.end());
   }
 }

@@ -1,5 +1,6 @@
 package dev.timebound.fetch.segments;
 
+import io.micrometer.core.instrument.MeterRegistry;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
@@ -25,6 +26,7 @@ public final class SegmentStoreBuilder {
   int maxMapped = MAPPED;
   int maxWaiting = WAITING;
   boolean cutAtFault;
+  @Nullable MeterRegistry meters;
   Disk disk = Disk.REAL;
 
   SegmentStoreBuilder(Path directory) {
@@ -108,6 +110,12 @@ public final class SegmentStoreBuilder {
    */
   public SegmentStoreBuilder cutAtFault(boolean cut) {
     cutAtFault = cut;
+    return this;
+  }
+
+  /** Where to count, by the directory's name. Default: nowhere. */
+  public SegmentStoreBuilder meters(MeterRegistry registry) {
+    meters = Objects.requireNonNull(registry, "meters");
     return this;
   }
 

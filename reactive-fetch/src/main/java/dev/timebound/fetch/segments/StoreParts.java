@@ -17,4 +17,5 @@ record StoreParts(
     SegmentMaps maps,
     WriteChannels channels,
     Staging staging,
-    Background background) {}
+    Background background,
+    SegmentMeters meters) {}
