@@ -1,6 +1,7 @@
 package dev.timebound.samples.kafka;
 
 import dev.timebound.fetch.segments.SegmentStore;
+import dev.timebound.samples.kafka.group.FileOffsetStore;
 import dev.timebound.samples.kafka.log.MemoryTopicLog;
 import dev.timebound.samples.kafka.log.SegmentTopicLog;
 import dev.timebound.samples.kafka.log.TopicLog;
@@ -23,6 +24,9 @@ public final class Main {
   private static final Duration OPENING = Duration.ofMinutes(10);
   private static final Duration LEASE = Duration.ofSeconds(9);
   private static final int CONNECTIONS = 16;
+
+  /** Within the directory of segment files, which this process alone has open. */
+  private static final String GROUPS = "groups";
 
   private Main() {}
 
@@ -110,9 +114,11 @@ public final class Main {
       return new Parts(postgres.log(), postgres.gateway(), postgres.close());
     }
     if (options.segments() != null) {
-      SegmentTopicLog log =
-          opened(SegmentTopicLog.open(SegmentStore.builder(Path.of(options.segments()))));
-      return new Parts(log, KafkaGateway.builder(log), log.close());
+      Path directory = Path.of(options.segments());
+      SegmentTopicLog log = opened(SegmentTopicLog.open(SegmentStore.builder(directory)));
+      FileOffsetStore offsets = new FileOffsetStore(directory.resolve(GROUPS));
+      return new Parts(
+          log, KafkaGateway.builder(log).offsets(offsets), offsets.close().then(log.close()));
     }
     TopicLog log = new MemoryTopicLog();
     return new Parts(log, KafkaGateway.builder(log), Mono.empty());

@@ -3,6 +3,9 @@ package dev.timebound.samples.kafka;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.fetch.segments.SegmentStore;
+import dev.timebound.samples.kafka.group.FileOffsetStore;
+import dev.timebound.samples.kafka.group.MemoryOffsetStore;
+import dev.timebound.samples.kafka.group.OffsetStore;
 import dev.timebound.samples.kafka.log.SegmentTopicLog;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -29,8 +32,13 @@ class SegmentsTest {
   }
 
   private static KafkaGateway serve(SegmentTopicLog log, int port) {
+    return serve(log, port, new MemoryOffsetStore());
+  }
+
+  private static KafkaGateway serve(SegmentTopicLog log, int port, OffsetStore offsets) {
     return Objects.requireNonNull(
         KafkaGateway.builder(log)
+            .offsets(offsets)
             .listen("127.0.0.1", port)
             .groupDelay(Duration.ofMillis(50))
             .start()
@@ -98,5 +106,33 @@ class SegmentsTest {
     }
     assertThat(all(gateway, 3000).get(0)).isEqualTo(Clients.numbers(3000));
     stop(gateway, log);
+  }
+
+  @Test
+  @DisplayName("a group goes on where it had committed, over a restart of the gateway")
+  void groupGoesOn() throws Exception {
+    List<String> got = new ArrayList<>();
+    for (int start = 0; start < 3; start++) {
+      SegmentTopicLog log = open();
+      FileOffsetStore offsets = new FileOffsetStore(directory.resolve("groups"));
+      KafkaGateway gateway = serve(log, 0, offsets);
+      Clients.write(gateway, "kept", 0, 20);
+      Map<Integer, List<String>> now = new HashMap<>();
+      try (KafkaConsumer<String, String> consumer =
+          Clients.consumer(gateway, "group.id", "goes-on", "enable.auto.commit", false)) {
+        consumer.subscribe(List.of("kept"));
+        Clients.read(consumer, now, () -> Clients.count(now) >= 20);
+        consumer.commitSync();
+        assertThat(consumer.poll(Duration.ofMillis(100)).count()).isZero();
+      }
+      got.addAll(now.get(0));
+      stop(gateway, log);
+      offsets.close().block(Clients.PATIENCE);
+    }
+    List<String> thrice = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      thrice.addAll(Clients.numbers(20));
+    }
+    assertThat(got).isEqualTo(thrice);
   }
 }
