@@ -3,7 +3,9 @@ package dev.timebound.fetch.pg;
 import dev.timebound.fetch.TopicPartition;
 import io.r2dbc.spi.Connection;
 import io.r2dbc.spi.Row;
+import io.r2dbc.spi.Statement;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
@@ -26,6 +28,14 @@ public final class LockedPartition {
       """
       SELECT log_start, next_offset, first_open, latest_timestamp FROM fetch_partition
       WHERE topic = $1 AND partition = $2 FOR NO KEY UPDATE
+      """;
+
+  /** The wait is set before the row is locked: that is done to what is joined. */
+  private static final String LOCK_WITHIN =
+      """
+      WITH wait AS MATERIALIZED (SELECT set_config('lock_timeout', $3, true))
+      SELECT log_start, next_offset, first_open, latest_timestamp FROM wait, fetch_partition
+      WHERE topic = $1 AND partition = $2 FOR NO KEY UPDATE OF fetch_partition
       """;
 
   private static final String WRITE =
@@ -86,12 +96,25 @@ public final class LockedPartition {
 
   /** Empty where there is no such partition. */
   static Mono<LockedPartition> lock(Connection connection, TopicPartition partition) {
+    return Mono.defer(() -> locked(connection, partition, Rows.of(connection, LOCK, partition)));
+  }
+
+  /** The same, which waits so long at most. */
+  static Mono<LockedPartition> lock(
+      Connection connection, TopicPartition partition, Duration longest) {
     return Mono.defer(
         () ->
-            Rows.read(
-                    Rows.of(connection, LOCK, partition),
-                    row -> new LockedPartition(connection, partition, row))
-                .singleOrEmpty());
+            locked(
+                connection,
+                partition,
+                Rows.of(connection, LOCK_WITHIN, partition)
+                    .bind(2, Long.toString(Math.max(1, longest.toMillis())))));
+  }
+
+  private static Mono<LockedPartition> locked(
+      Connection connection, TopicPartition partition, Statement statement) {
+    return Rows.read(statement, row -> new LockedPartition(connection, partition, row))
+        .singleOrEmpty();
   }
 
   public TopicPartition partition() {

@@ -12,6 +12,7 @@ import dev.timebound.pg.RoutedDatabase;
 import io.r2dbc.postgresql.PostgresqlConnectionFactory;
 import io.r2dbc.spi.Connection;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -180,6 +181,19 @@ public final class PgStore implements PartitionStore, AutoCloseable {
    */
   public Mono<LockedPartition> lock(Connection connection, TopicPartition partition) {
     return LockedPartition.lock(connection, partition);
+  }
+
+  /**
+   * As before, for those who would rather ask again later than hold a connection that waits.
+   *
+   * @param longest that it waits for the lock, and what follows in the transaction for its own
+   *     locks; in milliseconds, one at least
+   * @return an {@link io.r2dbc.spi.R2dbcException} of SQLSTATE 55P03 where somebody else holds it
+   *     longer: the transaction is to be rolled back
+   */
+  public Mono<LockedPartition> lock(
+      Connection connection, TopicPartition partition, Duration longest) {
+    return LockedPartition.lock(connection, partition, longest);
   }
 
   /**

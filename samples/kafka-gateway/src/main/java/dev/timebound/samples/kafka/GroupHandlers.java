@@ -58,6 +58,10 @@ final class GroupHandlers {
 
   private Mono<ApiMessage> find(Call call, ApiMessage body) {
     FindCoordinatorRequestData request = (FindCoordinatorRequestData) body;
+    if (request.keyType() == CoordinatorType.TRANSACTION.id()) {
+      // which its producer takes for final, as it asks no more
+      return Mono.error(Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception());
+    }
     if (request.keyType() != CoordinatorType.GROUP.id()) {
       return Mono.error(Errors.INVALID_REQUEST.exception("only groups have a coordinator here"));
     }

@@ -36,6 +36,7 @@ import reactor.core.publisher.Mono;
 final class GroupOffsetHandlers {
   private static final Logger LOG = LoggerFactory.getLogger(GroupOffsetHandlers.class);
   private static final int MOST_METADATA = 4096;
+  private static final char NUL = 0;
 
   private final GroupCoordinator groups;
   private final GroupHome home;
@@ -90,9 +91,13 @@ final class GroupOffsetHandlers {
       return Errors.UNKNOWN_TOPIC_OR_PARTITION;
     }
     String metadata = partition.committedMetadata();
-    return metadata != null && metadata.length() > MOST_METADATA
-        ? Errors.OFFSET_METADATA_TOO_LARGE
-        : Errors.NONE;
+    if (metadata == null) {
+      return Errors.NONE;
+    }
+    if (metadata.indexOf(NUL) >= 0) {
+      return Errors.INVALID_COMMIT_OFFSET_SIZE; // Postgres keeps none; it is final for clients
+    }
+    return metadata.length() > MOST_METADATA ? Errors.OFFSET_METADATA_TOO_LARGE : Errors.NONE;
   }
 
   /** What every client tries again after. */

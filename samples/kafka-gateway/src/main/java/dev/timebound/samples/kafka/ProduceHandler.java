@@ -36,12 +36,15 @@ final class ProduceHandler implements Apis.Handler {
   /** Of a request: each may hold a connection of the log's. */
   private static final int AT_ONCE = 32;
 
+  private static final Duration MARGIN = Duration.ofSeconds(5);
+
   private static final short NONE = 0;
   private static final short LEADER = 1;
   private static final short ALL = -1;
 
   private final TopicLog log;
   private final GatewaySettings settings;
+  private final ProduceStalls stalls = new ProduceStalls();
 
   ProduceHandler(TopicLog log, GatewaySettings settings) {
     this.log = log;
@@ -70,10 +73,15 @@ final class ProduceHandler implements Apis.Handler {
         : written.cast(ApiMessage.class);
   }
 
+  /**
+   * Less than the client says: a Java client names the very time after which it hangs up, and what
+   * was written would go unacknowledged, and be sent again.
+   */
   private Duration time(ProduceRequestData request) {
-    return request.timeoutMs() > 0
-        ? Duration.ofMillis(request.timeoutMs())
-        : settings.requestTime();
+    Duration time =
+        request.timeoutMs() > 0 ? Duration.ofMillis(request.timeoutMs()) : settings.requestTime();
+    Duration margin = time.dividedBy(4);
+    return time.minus(margin.compareTo(MARGIN) < 0 ? margin : MARGIN);
   }
 
   /** A client that wants no answer learns of an error by the end of its connection alone. */
@@ -121,8 +129,14 @@ final class ProduceHandler implements Apis.Handler {
       LOG.warn("Refused a batch of {} for {}: {}", call.clientId(), partition, e.toString());
       return Mono.just(refused(data.index(), Errors.forException(e), e.getMessage()));
     }
+    boolean heldBack = stalls.isHeldBack(partition);
     return log.append(partition, batch)
-        .transform(Deadlines.of(deadline, "produce"))
+        .transform(
+            Deadlines.of(heldBack ? deadline.within(ProduceStalls.TRIED) : deadline, "produce"))
+        .doOnNext(any -> stalls.answered(partition))
+        .doOnError(
+            error -> error instanceof DeadlineExceededException && !heldBack,
+            error -> stalls.stalled(partition))
         .map(appended -> answer(data.index(), appended))
         .onErrorResume(error -> Mono.just(failed(call, partition, error)));
   }

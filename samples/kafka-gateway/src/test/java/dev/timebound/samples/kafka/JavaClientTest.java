@@ -14,7 +14,10 @@ import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.consumer.CloseOptions;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
+import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.InvalidCommitOffsetSizeException;
+import org.apache.kafka.common.errors.TransactionalIdAuthorizationException;
 import org.apache.kafka.common.errors.UnsupportedVersionException;
 import org.jspecify.annotations.NullUnmarked;
 import org.junit.jupiter.api.AfterAll;
@@ -114,6 +117,16 @@ class JavaClientTest {
       }
     }
 
+    @Test
+    @DisplayName("a transactional producer is told that it may not be one")
+    void transactional() {
+      try (KafkaProducer<String, String> producer =
+          Clients.producer(gateway, "transactional.id", "t")) {
+        assertThatThrownBy(producer::initTransactions)
+            .isInstanceOf(TransactionalIdAuthorizationException.class);
+      }
+    }
+
     private static long listed(Admin admin, TopicPartition partition, OffsetSpec which)
         throws Exception {
       return admin.listOffsets(Map.of(partition, which)).partitionResult(partition).get().offset();
@@ -141,6 +154,20 @@ class JavaClientTest {
         Clients.read(consumer, rest, () -> Clients.count(rest) == 5);
       }
       assertThat(rest.get(0)).containsExactly("15", "16", "17", "18", "19");
+    }
+
+    @Test
+    @DisplayName("words of a client that not every store can keep are refused for good")
+    void noNul() throws Exception {
+      Clients.write(gateway, "worded", 0, 1);
+      try (KafkaConsumer<String, String> consumer =
+          Clients.consumer(gateway, "group.id", "worders", "enable.auto.commit", false)) {
+        TopicPartition partition = new TopicPartition("worded", 0);
+        consumer.assign(List.of(partition));
+        assertThatThrownBy(
+                () -> consumer.commitSync(Map.of(partition, new OffsetAndMetadata(1, "a\0b"))))
+            .isInstanceOf(InvalidCommitOffsetSizeException.class);
+      }
     }
 
     @Test

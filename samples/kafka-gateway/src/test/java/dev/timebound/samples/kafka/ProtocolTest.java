@@ -2,6 +2,7 @@ package dev.timebound.samples.kafka;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -381,7 +382,34 @@ class ProtocolTest {
             .containsExactly(Errors.KAFKA_STORAGE_ERROR, Errors.REQUEST_TIMED_OUT, Errors.NONE);
         assertThat(told.get(0).errorMessage()).contains("the disk of batches-8 is full");
         assertThat(told.get(2).baseOffset()).isZero();
+        long began = System.nanoTime();
+        answer = client.ask(request.setTimeoutMs(60_000), 9);
+        assertThat(answer.responses().iterator().next().partitionResponses())
+            .extracting(each -> Errors.forCode(each.errorCode()))
+            .containsExactly(Errors.KAFKA_STORAGE_ERROR, Errors.REQUEST_TIMED_OUT, Errors.NONE);
+        assertThat(Duration.ofNanos(System.nanoTime() - began))
+            .as("the one that stalled is only tried")
+            .isLessThan(Duration.ofSeconds(30));
         assertThat(LOG.hanging()).as("appends that go on").isZero();
+      } finally {
+        LOG.heal();
+      }
+      ProduceResponseData healed =
+          client.ask(Messages.produce("batches", 7, -1, Messages.batch("a")), 9);
+      assertThat(Messages.only(healed).errorCode()).isEqualTo(Errors.NONE.code());
+    }
+
+    @Test
+    @DisplayName("the answer comes before the time after which a client hangs up")
+    void inTime() {
+      LOG.stallAppends("batches", 6);
+      try {
+        long began = System.nanoTime();
+        ProduceResponseData answer =
+            client.ask(
+                Messages.produce("batches", 6, -1, Messages.batch("a")).setTimeoutMs(4_000), 9);
+        assertThat(Messages.only(answer).errorCode()).isEqualTo(Errors.REQUEST_TIMED_OUT.code());
+        assertThat(Duration.ofNanos(System.nanoTime() - began)).isLessThan(Duration.ofSeconds(4));
       } finally {
         LOG.heal();
       }

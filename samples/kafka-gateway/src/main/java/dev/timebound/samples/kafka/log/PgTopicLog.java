@@ -29,6 +29,8 @@ public final class PgTopicLog implements TopicLog {
   /** They wait for the partition's lock: one of each does so on a connection, the others here. */
   private final BoundedStore appends;
 
+  private final LockWaits locks = new LockWaits();
+
   private PgTopicLog(RoutedDatabase database, PgStore store, int reads, int appends) {
     this.database = database;
     this.store = store;
@@ -78,14 +80,16 @@ public final class PgTopicLog implements TopicLog {
 
   @Override
   public Mono<Appended> append(TopicPartition partition, ProducedBatch batch) {
-    return appends.admit(
-        partition, database.writeMono(connection -> append(connection, partition, batch)));
+    return locks.through(
+        partition,
+        attempt -> appends.admit(partition, attempt),
+        database.writeMono(connection -> append(connection, partition, batch)));
   }
 
   private Mono<Appended> append(
       Connection connection, TopicPartition partition, ProducedBatch batch) {
     return store
-        .lock(connection, partition)
+        .lock(connection, partition, LockWaits.LONGEST)
         .flatMap(
             locked ->
                 batch.isIdempotent() ? appendOnce(connection, locked, batch) : write(locked, batch))

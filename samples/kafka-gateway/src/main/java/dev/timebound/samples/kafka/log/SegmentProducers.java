@@ -46,6 +46,7 @@ final class SegmentProducers {
 
   private final SegmentStore store;
   private final TopicPartition partition;
+  private final long firstId;
   private final Map<Long, Known> known =
       new LinkedHashMap<>(16, 0.75f, true) {
         private static final long serialVersionUID = 1L;
@@ -53,22 +54,29 @@ final class SegmentProducers {
         @Override
         protected boolean removeEldestEntry(Map.Entry<Long, Known> eldest) {
           boolean full = size() > MOST;
-          forgotten |= full;
+          evicted |= full;
           return full;
         }
       };
 
-  /** Whether somebody who wrote here may be unknown. */
-  private boolean forgotten; // guarded by this
+  /** Whether anybody who wrote here may be unknown. */
+  private boolean evicted; // guarded by this
 
-  SegmentProducers(SegmentStore store, TopicPartition partition) {
+  /** Whether somebody may be who wrote here before it was opened. */
+  private boolean foundInPart; // guarded by this
+
+  /**
+   * @param firstId of the producers that begin while it is open
+   */
+  SegmentProducers(SegmentStore store, TopicPartition partition, long firstId) {
     this.store = store;
     this.partition = partition;
+    this.firstId = firstId;
   }
 
   /** Not all that is, or was, in the log is looked through. */
   synchronized void foundInPart() {
-    forgotten = true;
+    foundInPart = true;
   }
 
   /** One that was in the log when it was opened. */
@@ -113,6 +121,7 @@ final class SegmentProducers {
   }
 
   private synchronized ByteBuffer decided(ProducedBatch batch, long base) {
+    boolean forgotten = evicted || (foundInPart && batch.producerId() < firstId);
     Known producer = of(batch);
     Decision decision = ProducerState.decide(producer.expected, batch, forgotten);
     if (decision.verdict() != Verdict.NEXT) {

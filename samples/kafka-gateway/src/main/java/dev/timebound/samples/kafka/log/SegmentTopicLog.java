@@ -42,6 +42,9 @@ public final class SegmentTopicLog implements TopicLog {
   private final Map<TopicPartition, SegmentProducers> producers = new ConcurrentHashMap<>();
   private final Ids ids = new Ids();
 
+  /** Of those given by this one; set before it is handed out. */
+  private volatile long firstId;
+
   private SegmentTopicLog(SegmentStore store) {
     this.store = store;
   }
@@ -62,6 +65,8 @@ public final class SegmentTopicLog implements TopicLog {
   private Mono<Void> begin() {
     return store
         .createTopic(IDS.topic(), 1)
+        .then(store.offsets(IDS))
+        .doOnNext(ids -> firstId = ids.highWatermark())
         .thenMany(Flux.fromIterable(store.partitions()))
         .filter(partition -> !partition.topic().equals(IDS.topic()))
         .doOnNext(each -> topics.merge(each.topic(), each.partition() + 1, Math::max))
@@ -89,7 +94,7 @@ public final class SegmentTopicLog implements TopicLog {
   }
 
   private SegmentProducers producers(TopicPartition partition) {
-    return producers.computeIfAbsent(partition, id -> new SegmentProducers(store, id));
+    return producers.computeIfAbsent(partition, id -> new SegmentProducers(store, id, firstId));
   }
 
   /** What was appended is forced to the disk, and the directory is given free. */

@@ -142,6 +142,7 @@ class SegmentTopicLogTest {
   @Test
   @DisplayName("an unknown producer begins at 0, unless the log was too long to find it in")
   void unknownProducer() {
+    got(log.newProducerId());
     append(7, 0, 0);
     reopen();
     assertThat(append(8, 0, 5).outcome()).isEqualTo(Appended.Outcome.OUT_OF_ORDER);
@@ -151,6 +152,11 @@ class SegmentTopicLogTest {
     reopen();
     assertThat(append(7, 0, 1).outcome()).isEqualTo(Appended.Outcome.WRITTEN);
     assertThat(append(9, 0, 1).outcome()).isEqualTo(Appended.Outcome.WRITTEN);
+    long began = got(log.newProducerId());
+    assertThat(append(began, 0, 1).outcome())
+        .as("one that begins now was not there to be forgotten")
+        .isEqualTo(Appended.Outcome.OUT_OF_ORDER);
+    assertThat(append(began, 0, 0).outcome()).isEqualTo(Appended.Outcome.WRITTEN);
   }
 
   @Test
