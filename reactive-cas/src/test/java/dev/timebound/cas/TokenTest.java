@@ -1,24 +1,45 @@
 package dev.timebound.cas;
 
+import static dev.timebound.cas.Patience.LONG;
+import static dev.timebound.cas.TestRing.end;
 import static dev.timebound.cas.TestRing.failure;
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.timebound.health.MemberStatus;
 import io.grpc.Metadata;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
 /** The bearer token that calls carry. */
 class TokenTest {
+  private final AtomicInteger fetched = new AtomicInteger();
+  private final AtomicReference<String> present = new AtomicReference<>("one");
+
+  private final Mono<String> source =
+      Mono.fromSupplier(
+          () -> {
+            fetched.incrementAndGet();
+            return present.get();
+          });
+
   private final List<TestRing> rings = new ArrayList<>();
 
   private TestRing ring(int shards, UnaryOperator<CasRingBuilder> settings) {
@@ -30,6 +51,10 @@ class TokenTest {
   @AfterEach
   void close() {
     rings.forEach(TestRing::close);
+  }
+
+  private static Status.Code code(Throwable failure) {
+    return ((StatusRuntimeException) failure).getStatus().getCode();
   }
 
   private static Metadata authorization(String value) {
@@ -100,5 +125,142 @@ class TokenTest {
     TestRing t = ring(1, settings -> settings.headers(authorization("Basic abc")));
     t.readsRight(t.put(0, 0));
     assertThat(t.server(0).reads().awaitCall(1).header("authorization")).isEqualTo("Basic abc");
+  }
+
+  @Test
+  @DisplayName("CAS-4 the token is fetched once for all calls, and once again for a burst refused")
+  void burst() {
+    TestRing t = ring(2, settings -> settings.tokenSource(source));
+    t.servers.forEach(server -> server.requireToken("one"));
+    Digest digest = t.put(0, 0);
+    Flux.range(0, 20).flatMap(i -> t.ring.readAll(digest)).blockLast(LONG);
+    assertThat(fetched).hasValue(1);
+
+    present.set("two");
+    t.servers.forEach(server -> server.requireToken("two"));
+    Flux.range(0, 20).flatMap(i -> t.ring.readAll(digest)).blockLast(LONG);
+    assertThat(t.ring.findMissing(Set.of(digest, t.put(1))).block(LONG)).isNotNull();
+
+    assertThat(fetched).hasValue(2);
+    assertThat(t.status(0)).isEqualTo(MemberStatus.HEALTHY);
+  }
+
+  @Test
+  @DisplayName("CAS-4 a unary call is tried once more too, and only once")
+  void unary() {
+    TestRing t = ring(1, settings -> settings.tokenSource(source));
+    Digest digest = t.put(0, 0);
+    t.ring.findMissing(Set.of(digest)).block(LONG);
+    present.set("two");
+    t.server(0).requireToken("two");
+    BlobPresence found = t.ring.findMissing(Set.of(digest)).block(LONG);
+    assertThat(found).isNotNull();
+    assertThat(found.present()).containsExactly(digest);
+
+    t.time.advanceTimeBy(Duration.ofSeconds(1));
+    t.server(0).requireToken("three");
+    int before = t.server(0).findMissing().calls().size();
+    BlobPresence refused = t.ring.findMissing(Set.of(digest)).block(LONG);
+    assertThat(refused).isNotNull();
+    assertThat(refused.unknown().get(digest)).hasMessageContaining("UNAUTHENTICATED");
+    assertThat(t.server(0).findMissing().calls()).hasSize(before + 2);
+  }
+
+  @Test
+  @DisplayName("CAS-4 a token that is refused again is the answer")
+  void refusedAgain() {
+    TestRing t = ring(1, settings -> settings.tokenSource(source));
+    t.server(0).requireToken("another");
+
+    assertThat(code(failure(t.ring.read(t.put(0, 0))))).isEqualTo(Status.Code.UNAUTHENTICATED);
+    assertThat(t.reads(0)).isEqualTo(2);
+    assertThat(fetched).hasValue(2);
+  }
+
+  @Test
+  @DisplayName("CAS-4 of a server that refuses every token another one is fetched once a second")
+  void refusedForGood() {
+    TestRing t = ring(1, settings -> settings.tokenSource(source));
+    t.server(0).requireToken("another");
+    Digest digest = t.put(0, 0);
+    for (int i = 0; i < 5; i++) {
+      assertThat(code(failure(t.ring.read(digest)))).isEqualTo(Status.Code.UNAUTHENTICATED);
+      assertThat(code(failure(t.ring.write("x".getBytes(UTF_8)))))
+          .isEqualTo(Status.Code.UNAUTHENTICATED);
+    }
+    assertThat(fetched).hasValue(2);
+    t.time.advanceTimeBy(Duration.ofSeconds(1));
+    assertThat(code(failure(t.ring.read(digest)))).isEqualTo(Status.Code.UNAUTHENTICATED);
+    assertThat(fetched).hasValue(3);
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"secret\n", "sec ret", "\u00e9secret", ""})
+  @DisplayName("CAS-20a a token that no header can carry is refused here, and not told")
+  void noHeader(String token) {
+    TestRing t = ring(1, settings -> settings.tokenSource(Mono.just(token)));
+    assertThat(failure(t.ring.read(t.put(0, 0))))
+        .hasMessageContaining("UNAUTHENTICATED: no token: the source's ")
+        .hasMessageNotContaining("secret")
+        .hasMessageNotContaining("sec ret");
+    assertThat(t.reads(0)).isZero();
+    assertThat(t.status(0)).isEqualTo(MemberStatus.HEALTHY);
+  }
+
+  @Test
+  @DisplayName("CAS-1 a ring that closes ends the calls that wait for a token")
+  void closes() {
+    TestRing t = ring(1, settings -> settings.rpcTimeout(Duration.ZERO).tokenSource(Mono.never()));
+    Digest digest = t.put(0, 0);
+    CompletableFuture<@Nullable Throwable> read = end(t.ring.read(digest));
+    CompletableFuture<@Nullable Throwable> write = end(t.ring.write("x".getBytes(UTF_8)));
+    t.ring.close();
+    t.passUntilDone(read, Duration.ofMillis(100));
+    t.passUntilDone(write, Duration.ofMillis(100));
+    assertThat(code(read.join())).isEqualTo(Status.Code.UNAVAILABLE);
+    assertThat(code(write.join())).isEqualTo(Status.Code.UNAVAILABLE);
+  }
+
+  @Test
+  @DisplayName("CAS-20a a source that fails is no shard's failure, and is asked again")
+  void sourceFails() {
+    AtomicInteger asked = new AtomicInteger();
+    Mono<String> failing =
+        Mono.defer(
+            () ->
+                asked.incrementAndGet() <= 4
+                    ? Mono.error(new IllegalStateException("no key"))
+                    : Mono.just("one"));
+    TestRing t = ring(1, settings -> settings.tokenSource(failing));
+    Digest digest = t.put(0, 0);
+    for (int i = 0; i < 4; i++) {
+      assertThat(failure(t.ring.read(digest)))
+          .hasMessageContaining("UNAUTHENTICATED")
+          .hasMessageContaining("no key");
+    }
+
+    t.readsRight(digest);
+    assertThat(t.status(0)).isEqualTo(MemberStatus.HEALTHY);
+    assertThat(t.reads(0)).isEqualTo(1);
+  }
+
+  @Test
+  @DisplayName("CAS-20a a source that hangs is no shard's failure")
+  void sourceHangs() {
+    TestRing t =
+        ring(
+            1,
+            settings ->
+                settings.retries(0).rpcTimeout(Duration.ofSeconds(2)).tokenSource(Mono.never()));
+    Digest digest = t.put(0, 0);
+    for (int i = 0; i < 4; i++) {
+      CompletableFuture<@Nullable Throwable> read = end(t.ring.read(digest));
+      CompletableFuture<@Nullable Throwable> lookup = end(t.ring.findMissing(Set.of(digest)));
+      t.passUntilDone(read, Duration.ofSeconds(1));
+      t.passUntilDone(lookup, Duration.ofSeconds(1));
+      assertThat(read.join()).isNotNull();
+    }
+
+    assertThat(t.status(0)).isEqualTo(MemberStatus.HEALTHY);
   }
 }
