@@ -76,9 +76,12 @@ class TokenTest {
                     Mono.fromSupplier(
                         () -> {
                           if (asked.getAndIncrement() == 0) {
-                            throw linkage
-                                ? new NoClassDefFoundError("some/Library")
-                                : new StackOverflowError("too deep");
+                            Error dies =
+                                linkage
+                                    ? new NoClassDefFoundError("some/Library")
+                                    : new StackOverflowError("too deep");
+                            dies.setStackTrace(new StackTraceElement[0]); // Reactor logs it
+                            throw dies;
                           }
                           return "one";
                         })));
