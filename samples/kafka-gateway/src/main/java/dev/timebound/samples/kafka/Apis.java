@@ -54,9 +54,10 @@ final class Apis {
   /**
    * Reads one request.
    *
+   * @param arrived see {@link Call#arrived}
    * @throws ConnectionEndedException where it cannot be read or is not served
    */
-  Call read(Session session, byte[] frame) {
+  Call read(Session session, byte[] frame, long arrived) {
     ByteBuffer bytes = ByteBuffer.wrap(frame);
     if (bytes.remaining() < Short.BYTES + Short.BYTES + Integer.BYTES) {
       throw new ConnectionEndedException("a request of " + frame.length + " bytes");
@@ -71,7 +72,7 @@ final class Apis {
     }
     if (!range.takes(version)) {
       if (api == ApiKeys.API_VERSIONS) {
-        return unknownVersion(session, correlationId, version);
+        return unknownVersion(session, correlationId, version, arrived);
       }
       throw new ConnectionEndedException(
           "%s version %d (expected: %d to %d)"
@@ -82,21 +83,23 @@ final class Apis {
       String clientId = new RequestHeaderData(in, api.requestHeaderVersion(version)).clientId();
       AbstractRequest request = AbstractRequest.parseRequest(api, version, in).request;
       String name = clientId == null ? "" : clientId;
-      return new Call(session, api, version, correlationId, name, request);
+      return new Call(session, api, version, correlationId, name, request, arrived);
     } catch (RuntimeException e) {
       throw new ConnectionEndedException(api.name + " version " + version, e);
     }
   }
 
   /** A client that begins with a version of tomorrow is told, in version 0, what it may use. */
-  private static Call unknownVersion(Session session, int correlationId, short version) {
+  private static Call unknownVersion(
+      Session session, int correlationId, short version, long arrived) {
     return new Call(
         session,
         ApiKeys.API_VERSIONS,
         (short) 0,
         correlationId,
         "",
-        new ApiVersionsRequest(new ApiVersionsRequestData(), (short) 0, version));
+        new ApiVersionsRequest(new ApiVersionsRequestData(), (short) 0, version),
+        arrived);
   }
 
   private ApiMessage versions(Call call) {

@@ -41,14 +41,18 @@ final class ClientConnection {
   Mono<Void> serve(NettyInbound in, NettyOutbound out, Mono<Void> closed) {
     return in.receive()
         .asByteArray()
+        .map(bytes -> new Frame(bytes, Call.now()))
         .concatMap(frame -> serve(frame, out), readAhead)
         .takeUntilOther(closed)
         .then()
         .onErrorResume(this::end);
   }
 
-  private Mono<Void> serve(byte[] frame, NettyOutbound out) {
-    Call call = apis.read(session, frame);
+  /** One request, which may have to wait for those before it. */
+  private record Frame(byte[] bytes, long arrived) {}
+
+  private Mono<Void> serve(Frame frame, NettyOutbound out) {
+    Call call = apis.read(session, frame.bytes(), frame.arrived());
     return apis.handle(call)
         .onErrorResume(error -> failed(call, error))
         .flatMap(answer -> out.send(Mono.fromSupplier(() -> encode(call, answer, out))).then());

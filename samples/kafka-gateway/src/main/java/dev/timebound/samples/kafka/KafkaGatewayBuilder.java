@@ -23,7 +23,7 @@ public final class KafkaGatewayBuilder {
   static final int PARTITIONS = 3;
   static final int FRAME_BYTES = 8 * 1024 * 1024;
   static final int BATCH_BYTES = 1024 * 1024 + 12;
-  private static final Duration LIST_OFFSETS = Duration.ofSeconds(2);
+  private static final Duration LIST_OFFSETS = Duration.ofSeconds(5);
   static final int FETCH_BYTES = 16 * 1024 * 1024;
   static final int SEND_BYTES = 512 * 1024;
 
@@ -65,9 +65,9 @@ public final class KafkaGatewayBuilder {
   }
 
   /**
-   * Settings of the fetcher that this gateway reads through. Default: the fetcher's own, save 2 s
+   * Settings of the fetcher that this gateway reads through. Default: the fetcher's own, save 5 s
    * for a {@code listOffsetsDeadline}: a client's fetches wait behind it on its connection, and it
-   * asks again.
+   * asks again. Over a store that takes longer to say where a partition begins, set more.
    */
   public KafkaGatewayBuilder fetching(Consumer<PartitionFetcherBuilder> settings) {
     fetching = Objects.requireNonNull(settings, "fetching");

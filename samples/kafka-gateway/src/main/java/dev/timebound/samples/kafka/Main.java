@@ -10,6 +10,7 @@ import io.r2dbc.postgresql.PostgresqlConnectionFactory;
 import io.r2dbc.postgresql.PostgresqlConnectionFactoryProvider;
 import io.r2dbc.spi.ConnectionFactoryOptions;
 import java.io.PrintStream;
+import java.nio.file.FileSystemException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Objects;
@@ -98,7 +99,11 @@ public final class Main {
 
   private static String text(Throwable thrown) {
     String message = thrown.getMessage();
-    return message == null || message.isBlank() ? thrown.getClass().getSimpleName() : message;
+    String kind = thrown.getClass().getSimpleName();
+    if (message == null || message.isBlank()) {
+      return kind;
+    }
+    return thrown instanceof FileSystemException ? kind + ": " + message : message; // a file alone
   }
 
   /**

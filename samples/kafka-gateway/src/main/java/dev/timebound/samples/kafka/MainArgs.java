@@ -77,10 +77,14 @@ record MainArgs(
   }
 
   private static int number(String option, String value, int least, int most) {
+    return number(option, value, value, least, most);
+  }
+
+  private static int number(String option, String value, String number, int least, int most) {
     try {
-      int number = Integer.parseInt(value);
-      if (number >= least && number <= most) {
-        return number;
+      int parsed = Integer.parseInt(number);
+      if (parsed >= least && parsed <= most) {
+        return parsed;
       }
     } catch (NumberFormatException e) {
       // told below
@@ -96,7 +100,7 @@ record MainArgs(
       throw new IllegalArgumentException(option + ": " + value + " (expected: NAME:NUMBER)");
     }
     String number = value.substring(colon + 1);
-    number(option, number, least, most);
+    number(option, value, number, least, most);
     return new String[] {value.substring(0, colon), number};
   }
 

@@ -61,7 +61,7 @@ final class ProduceHandler implements Apis.Handler {
     if (request.transactionalId() != null) {
       return Mono.error(Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED.exception());
     }
-    Deadline deadline = Deadline.after(time(request));
+    Deadline deadline = Deadline.after(time(call, request));
     Mono<ProduceResponseData> written =
         Flux.fromIterable(request.topicData())
             .flatMapIterable(topic -> parts(topic))
@@ -75,13 +75,15 @@ final class ProduceHandler implements Apis.Handler {
 
   /**
    * Less than the client says: a Java client names the very time after which it hangs up, and what
-   * was written would go unacknowledged, and be sent again.
+   * was written would go unacknowledged, and be sent again. Nothing where it waited that long for
+   * those before it: then nothing is written.
    */
-  private Duration time(ProduceRequestData request) {
+  private Duration time(Call call, ProduceRequestData request) {
     Duration time =
         request.timeoutMs() > 0 ? Duration.ofMillis(request.timeoutMs()) : settings.requestTime();
     Duration margin = time.dividedBy(4);
-    return time.minus(margin.compareTo(MARGIN) < 0 ? margin : MARGIN);
+    Duration left = time.minus(margin.compareTo(MARGIN) < 0 ? margin : MARGIN).minus(call.age());
+    return left.isNegative() ? Duration.ZERO : left;
   }
 
   /** A client that wants no answer learns of an error by the end of its connection alone. */

@@ -52,7 +52,7 @@ class MainTest {
   @ParameterizedTest
   @CsvSource({
     "--port 99999, --port: 99999",
-    "--topic a:0, --topic: 0",
+    "--topic a:0, --topic: a:0",
     "--what, --what",
     "--port 0 --host 192.0.2.1, 192.0.2.1",
     "--port 0 --host no.such.host.invalid, no.such.host.invalid",
@@ -67,7 +67,9 @@ class MainTest {
   @DisplayName("a directory that cannot be one")
   void directory() throws Exception {
     Path file = Files.createFile(directory.resolve("file"));
-    assertThat(refused("--port", "0", "--segments", file.toString())).contains(file.toString());
+    assertThat(refused("--port", "0", "--segments", file.toString()))
+        .contains(file + "\n")
+        .contains("Exception: ");
   }
 
   @Test

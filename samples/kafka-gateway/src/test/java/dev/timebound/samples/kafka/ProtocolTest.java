@@ -416,6 +416,24 @@ class ProtocolTest {
     }
 
     @Test
+    @DisplayName("a request that waited for those before it until its time was over writes nothing")
+    void waited() {
+      LOG.stallAppends("batches", 5);
+      try {
+        client.send(Messages.produce("batches", 5, -1, Messages.batch("a")).setTimeoutMs(2_000), 9);
+        client.send(Messages.produce("batches", 4, -1, Messages.batch("b")).setTimeoutMs(1_000), 9);
+        ProduceResponseData stalled = client.answer();
+        assertThat(Messages.only(stalled).errorCode()).isEqualTo(Errors.REQUEST_TIMED_OUT.code());
+        ProduceResponseData late = client.answer();
+        assertThat(Messages.only(late).errorCode()).isEqualTo(Errors.REQUEST_TIMED_OUT.code());
+      } finally {
+        LOG.heal();
+      }
+      FetchResponseData nothing = client.ask(Messages.fetch("batches", 0, Map.of(4, 0L)), 12);
+      assertThat(Messages.only(nothing).highWatermark()).isZero();
+    }
+
+    @Test
     @DisplayName("acks=0 is not answered; an error ends its connection, all that it has")
     void unanswered() {
       client.send(Messages.produce("batches", 5, 0, Messages.batch("a")), 9);
