@@ -1,9 +1,12 @@
 package dev.timebound.fetch.segments;
 
+import static dev.timebound.fetch.segments.Stores.FIRST;
+import static dev.timebound.fetch.segments.Stores.FRAME;
 import static dev.timebound.fetch.segments.Stores.ORDERS;
 import static dev.timebound.fetch.segments.Stores.append;
 import static dev.timebound.fetch.segments.Stores.bases;
 import static dev.timebound.fetch.segments.Stores.close;
+import static dev.timebound.fetch.segments.Stores.found;
 import static dev.timebound.fetch.segments.Stores.got;
 import static dev.timebound.fetch.segments.Stores.index;
 import static dev.timebound.fetch.segments.Stores.killed;
@@ -13,6 +16,7 @@ import static dev.timebound.fetch.segments.Stores.read;
 import static dev.timebound.fetch.segments.Stores.scribble;
 import static dev.timebound.fetch.segments.Stores.segment;
 import static dev.timebound.fetch.segments.Stores.small;
+import static dev.timebound.fetch.segments.Stores.tenThenKilled;
 import static dev.timebound.fetch.segments.Stores.threes;
 import static dev.timebound.fetch.segments.Stores.truncate;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -35,24 +39,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-import reactor.core.Disposable;
 
 @DisplayName("What is found when a store is opened")
 class RecoveryTest {
-  /** A frame of the batches that {@link Stores#append} makes. */
-  private static final int FRAME = 140;
-
-  private static final int FIRST = 32;
-
-  /** Another process, which is killed as it has the directory open. */
-  static final class Opens {
-    public static void main(String[] directory) throws InterruptedException {
-      append(open(small(Path.of(directory[0]))), 4);
-      System.out.println("open");
-      Thread.sleep(Stores.BOUND.toMillis());
-    }
-  }
-
   @TempDir Path root;
   private Path directory;
 
@@ -66,48 +55,20 @@ class RecoveryTest {
     Left.noThread();
   }
 
-  /** Ten batches: six in the first segment, four in the second; then the process dies. */
-  private Path tenThenKilled() throws IOException {
-    SegmentStore store = open(small(directory));
-    append(store, 10);
-    Path copy = killed(directory);
-    close(store);
-    return copy;
-  }
-
-  private static List<Long> found(SegmentStoreBuilder builder) {
-    SegmentStore store = open(builder);
-    try {
-      List<RecordBatch> batches = read(store, 0);
-      assertThat(batches)
-          .allSatisfy(
-              batch -> assertThat(batch.bytes()).isEqualTo(Stores.bytes(batch.baseOffset(), 100)));
-      Offsets offsets = got(store.offsets(ORDERS));
-      long end = batches.isEmpty() ? 0 : batches.get(batches.size() - 1).nextOffset();
-      assertThat(offsets.highWatermark()).isEqualTo(end);
-      // and it goes on where it ends
-      append(store, 8);
-      assertThat(bases(read(store, end))).isEqualTo(threes(end, 8));
-      return bases(batches);
-    } finally {
-      close(store);
-    }
-  }
-
   @Nested
   @DisplayName("of a process that died")
   class Killed {
     @Test
     @DisplayName("FS-1 all that had returned is there, and it goes on")
     void all() throws IOException {
-      assertThat(found(small(tenThenKilled()))).isEqualTo(threes(0, 10));
+      assertThat(found(small(tenThenKilled(directory)))).isEqualTo(threes(0, 10));
     }
 
     @ParameterizedTest
     @ValueSource(ints = {1, 39, 40, 41, 100, 139})
     @DisplayName("FS-2 a batch that was half written is cut")
     void torn(int written) throws IOException {
-      Path copy = tenThenKilled();
+      Path copy = tenThenKilled(directory);
       truncate(segment(copy, 18), FIRST + 3 * FRAME + written);
       assertThat(found(small(copy))).isEqualTo(threes(0, 9));
     }
@@ -116,7 +77,7 @@ class RecoveryTest {
     @ValueSource(ints = {0, 5, 12, 17, 21, 25, 33, 41, 138})
     @DisplayName("FS-2 a batch that is not as it was written is cut, wherever it differs")
     void scribbled(int at) throws IOException {
-      Path copy = tenThenKilled();
+      Path copy = tenThenKilled(directory);
       scribble(segment(copy, 18), FIRST + 3 * FRAME + at, 0x5a);
       assertThat(found(small(copy))).isEqualTo(threes(0, 9));
     }
@@ -124,7 +85,7 @@ class RecoveryTest {
     @Test
     @DisplayName("FS-2 what was being written after the last batch is cut, however it looks")
     void garbage() throws IOException {
-      Path copy = tenThenKilled();
+      Path copy = tenThenKilled(directory);
       scribble(
           segment(copy, 18), FIRST + 4 * FRAME, 1, 2, 3, 4, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 30);
       assertThat(found(small(copy))).isEqualTo(threes(0, 10));
@@ -133,7 +94,7 @@ class RecoveryTest {
     @Test
     @DisplayName("FS-2 what was cut does not come back behind what is appended next")
     void cut() throws IOException {
-      Path copy = tenThenKilled();
+      Path copy = tenThenKilled(directory);
       scribble(segment(copy, 18), FIRST + FRAME + 60, 0x5a);
       SegmentStore store = open(small(copy));
       assertThat(got(store.offsets(ORDERS)).highWatermark()).isEqualTo(21);
@@ -146,7 +107,7 @@ class RecoveryTest {
     @Test
     @DisplayName("FS-2 as the first batch of a segment was written")
     void firstOfSegment() throws IOException {
-      Path copy = tenThenKilled();
+      Path copy = tenThenKilled(directory);
       truncate(segment(copy, 18), FIRST + 50);
       assertThat(found(small(copy))).isEqualTo(threes(0, 6));
     }
@@ -155,7 +116,7 @@ class RecoveryTest {
     @ValueSource(ints = {0, 7, 31})
     @DisplayName("FS-2 as a segment was made")
     void madeSegment(int written) throws IOException {
-      Path copy = tenThenKilled();
+      Path copy = tenThenKilled(directory);
       truncate(segment(copy, 18), written);
       assertThat(found(small(copy))).isEqualTo(threes(0, 6));
     }
@@ -163,7 +124,7 @@ class RecoveryTest {
     @Test
     @DisplayName("FS-2 as a segment was made, before the one before it was sealed")
     void unsealed() throws IOException {
-      Path copy = tenThenKilled();
+      Path copy = tenThenKilled(directory);
       truncate(segment(copy, 18), FIRST);
       Files.delete(index(copy, 0));
       scribble(segment(copy, 0), FIRST + 7 * FRAME, 0); // the hole at its end is still there
@@ -173,7 +134,7 @@ class RecoveryTest {
     @Test
     @DisplayName("FS-2 as a segment was made, and the end of the one before it was lost")
     void lostEnd() throws IOException {
-      Path copy = tenThenKilled();
+      Path copy = tenThenKilled(directory);
       truncate(segment(copy, 18), FIRST);
       Files.delete(index(copy, 0));
       truncate(segment(copy, 0), FIRST + 4 * FRAME + 20);
@@ -183,7 +144,7 @@ class RecoveryTest {
     @Test
     @DisplayName("as a topic was made: all of its partitions are there, or none")
     void topic() throws IOException {
-      Path copy = tenThenKilled();
+      Path copy = tenThenKilled(directory);
       Files.createDirectories(copy.resolve("topics/+half/0"));
       SegmentStore store = open(small(copy));
       assertThat(store.partitions()).containsExactly(ORDERS);
@@ -279,147 +240,6 @@ class RecoveryTest {
         }
         close(store);
       }
-    }
-  }
-
-  @Nested
-  @DisplayName("what is not understood is refused, and named")
-  class Refused {
-    private void refused(Path copy, String... named) {
-      assertThatThrownBy(() -> close(got(small(copy).open())))
-          .isInstanceOf(SegmentStoreException.class)
-          .hasMessageContainingAll(named);
-    }
-
-    @Test
-    @DisplayName("FS-2 damage in a sealed segment: file, position, value, expectation")
-    void sealed() throws IOException {
-      Path copy = tenThenKilled();
-      Files.delete(index(copy, 0));
-      scribble(segment(copy, 0), FIRST + 2 * FRAME + 16, 0, 0, 0, 0);
-      refused(
-          copy,
-          segment(copy, 0) + " at " + (FIRST + 2 * FRAME),
-          "records 0 (expected: >= 1)",
-          "the batch 6 is missing");
-      assertThat(found(small(copy).cutAtFault(true))).isEqualTo(threes(0, 2));
-    }
-
-    @Test
-    @DisplayName("FS-2 a segment that is missing")
-    void gap() throws IOException {
-      SegmentStore store = open(small(directory));
-      append(store, 16);
-      Path copy = killed(directory);
-      close(store);
-      Files.delete(segment(copy, 18));
-      refused(copy, segment(copy, 36) + " at 16: base offset 36", "18, where the one before ends");
-      assertThat(found(small(copy).cutAtFault(true))).isEqualTo(threes(0, 6));
-    }
-
-    @Test
-    @DisplayName("FS-2 a segment that is none, of another version, or under another's name")
-    void header() throws IOException {
-      Path copy = tenThenKilled();
-      scribble(segment(copy, 18), 0, 'x');
-      refused(copy, segment(copy, 18) + " at 0: magic 78", "(expected: 54425345474d4e54)");
-      scribble(segment(copy, 18), 0, 'T');
-      scribble(segment(copy, 18), 11, 2);
-      refused(copy, segment(copy, 18) + " at 8: version 2 (expected: 1)");
-      scribble(segment(copy, 18), 11, 1);
-      scribble(segment(copy, 18), 23, 19);
-      refused(copy, segment(copy, 18) + " at 16: base offset 19 (expected: 18)");
-    }
-
-    @Test
-    @DisplayName("FS-2 files that are not the store's")
-    void foreign() throws IOException {
-      Files.createDirectories(directory);
-      Files.writeString(directory.resolve("letters.txt"), "dear");
-      refused(directory, directory.resolve("letters.txt").toString(), "an empty directory");
-      assertThat(Stores.files(directory)).containsExactly("letters.txt");
-
-      Path copy = tenThenKilled0("other");
-      Files.writeString(partition(copy).resolve("notes"), "");
-      refused(copy, partition(copy).resolve("notes").toString(), "segments, their indexes");
-      Files.delete(partition(copy).resolve("notes"));
-      Files.createDirectory(copy.resolve("topics/orders/first"));
-      refused(copy, copy.resolve("topics/orders/first").toString(), "partitions' directories");
-      Files.delete(copy.resolve("topics/orders/first"));
-      Files.writeString(copy.resolve("topics/file"), "");
-      refused(copy, copy.resolve("topics/file").toString(), "a topic's directory");
-    }
-
-    private Path tenThenKilled0(String name) throws IOException {
-      Path elsewhere = root.resolve(name);
-      SegmentStore store = open(small(elsewhere));
-      append(store, 10);
-      Path copy = killed(elsewhere);
-      close(store);
-      return copy;
-    }
-
-    @Test
-    @DisplayName("FS-2 another version of the directory, and a damaged start")
-    void versions() throws IOException {
-      SegmentStore store = open(small(directory));
-      append(store, 10);
-      store.deleteBefore(ORDERS, 7).block(Stores.BOUND);
-      close(store);
-      scribble(partition(directory).resolve("start"), 15, 8);
-      refused(directory, partition(directory).resolve("start") + " at 16: crc32c");
-      Files.writeString(directory.resolve("timebound-segments"), "version 2\n");
-      refused(
-          directory,
-          directory.resolve("timebound-segments") + " at 0: 'version 2' (expected: 'version 1')");
-    }
-
-    @Test
-    @DisplayName("FS-3 not once an opening that nobody waits for any more has come to its end")
-    void cancelled() {
-      SegmentStore store = open(small(directory));
-      append(store, 10);
-      close(store);
-      FaultyDisk disk = new FaultyDisk();
-      disk.maps.acquireUninterruptibly();
-      Disposable opening = small(directory).disk(disk).open().subscribe();
-      Left.until(() -> disk.maps.hasQueuedThreads());
-      opening.dispose();
-      refused(directory, directory.resolve("lock") + ": locked");
-      disk.maps.release();
-      Left.noThread();
-      assertThat(found(small(directory))).isEqualTo(threes(0, 10));
-    }
-
-    @Test
-    @DisplayName("FS-3 a directory that another process has open")
-    void lockedByAnother() throws Exception {
-      Process other =
-          new ProcessBuilder(
-                  Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                  "-cp",
-                  System.getProperty("java.class.path"),
-                  Opens.class.getName(),
-                  directory.toString())
-              .redirectErrorStream(true)
-              .start();
-      try (var says = other.inputReader()) {
-        assertThat(says.lines().anyMatch("open"::equals)).isTrue();
-        refused(directory, directory.resolve("lock") + ": locked");
-      } finally {
-        other.destroyForcibly().waitFor();
-      }
-      assertThat(found(small(directory))).isEqualTo(threes(0, 4));
-    }
-
-    @Test
-    @DisplayName("FS-3 a directory that is open already, and not once it was closed")
-    void locked() {
-      SegmentStore store = open(small(directory));
-      refused(directory, directory.resolve("lock") + ": locked");
-      append(store, 1);
-      close(store);
-      assertThat(found(small(directory))).isEqualTo(threes(0, 1));
     }
   }
 

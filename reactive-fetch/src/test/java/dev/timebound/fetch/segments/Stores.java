@@ -1,7 +1,10 @@
 package dev.timebound.fetch.segments;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import dev.timebound.deadline.Deadline;
 import dev.timebound.fetch.Isolation;
+import dev.timebound.fetch.Offsets;
 import dev.timebound.fetch.ReadSpec;
 import dev.timebound.fetch.RecordBatch;
 import dev.timebound.fetch.TopicPartition;
@@ -23,6 +26,12 @@ final class Stores {
   static final Duration BOUND = Duration.ofSeconds(60);
 
   static final TopicPartition ORDERS = new TopicPartition("orders", 0);
+
+  /** A frame of the batches that {@link #append(SegmentStore, int)} makes. */
+  static final int FRAME = 140;
+
+  /** Where the first frame of a segment begins. */
+  static final int FIRST = 32;
 
   private Stores() {}
 
@@ -105,6 +114,36 @@ final class Stores {
       }
     }
     return copy;
+  }
+
+  /**
+   * Ten batches: six in the first segment, four in the second; then the process dies: what it
+   * leaves.
+   */
+  static Path tenThenKilled(Path directory) throws IOException {
+    SegmentStore store = open(small(directory));
+    append(store, 10);
+    Path copy = killed(directory);
+    close(store);
+    return copy;
+  }
+
+  /** What a store finds when it is opened; it goes on where that ends. */
+  static List<Long> found(SegmentStoreBuilder builder) {
+    SegmentStore store = open(builder);
+    try {
+      List<RecordBatch> batches = read(store, 0);
+      assertThat(batches)
+          .allSatisfy(batch -> assertThat(batch.bytes()).isEqualTo(bytes(batch.baseOffset(), 100)));
+      Offsets offsets = got(store.offsets(ORDERS));
+      long end = batches.isEmpty() ? 0 : batches.get(batches.size() - 1).nextOffset();
+      assertThat(offsets.highWatermark()).isEqualTo(end);
+      append(store, 8);
+      assertThat(bases(read(store, end))).isEqualTo(threes(end, 8));
+      return bases(batches);
+    } finally {
+      close(store);
+    }
   }
 
   static void truncate(Path file, long size) throws IOException {

@@ -13,7 +13,6 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -27,7 +26,7 @@ public final class MemoryTopicLog implements TopicLog {
   private static final Logger LOG = LoggerFactory.getLogger(MemoryTopicLog.class);
 
   private final MemoryStore store = new MemoryStore();
-  private final Map<String, Integer> topics = new ConcurrentHashMap<>();
+  private final KnownTopics topics = new KnownTopics();
   private final Map<TopicPartition, Producers> producers = new ConcurrentHashMap<>();
   private final Map<TopicPartition, DirectMemory> memory = new ConcurrentHashMap<>();
   private final AtomicBoolean told = new AtomicBoolean();
@@ -60,23 +59,19 @@ public final class MemoryTopicLog implements TopicLog {
 
   @Override
   public Mono<Map<String, Integer>> topics() {
-    return Mono.fromSupplier(() -> Map.copyOf(topics));
+    return topics.all();
   }
 
   @Override
   public Mono<Map<String, Integer>> topics(Set<String> names) {
-    return Mono.fromSupplier(
-        () ->
-            names.stream()
-                .filter(topics::containsKey)
-                .collect(Collectors.toMap(name -> name, topics::get)));
+    return topics.of(names);
   }
 
   @Override
   public Mono<Integer> create(String topic, int partitions) {
     return Mono.fromSupplier(
         () ->
-            topics.computeIfAbsent(
+            topics.make(
                 topic,
                 name -> {
                   store.createTopic(name, partitions);
@@ -88,8 +83,7 @@ public final class MemoryTopicLog implements TopicLog {
   public Mono<Appended> append(TopicPartition partition, ProducedBatch batch) {
     return Mono.fromSupplier(
             () -> {
-              Integer partitions = topics.get(partition.topic());
-              if (partitions == null || partition.partition() >= partitions) {
+              if (!topics.has(partition)) {
                 return Appended.refused(Appended.Outcome.UNKNOWN_PARTITION);
               }
               return batch.isIdempotent()

@@ -12,7 +12,6 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
@@ -38,7 +37,7 @@ public final class SegmentTopicLog implements TopicLog {
   private static final int AT_ONCE = 8;
 
   private final SegmentStore store;
-  private final Map<String, Integer> topics = new ConcurrentHashMap<>();
+  private final KnownTopics topics = new KnownTopics();
   private final Map<TopicPartition, SegmentProducers> producers = new ConcurrentHashMap<>();
   private final Ids ids = new Ids();
 
@@ -69,7 +68,7 @@ public final class SegmentTopicLog implements TopicLog {
         .doOnNext(ids -> firstId = ids.highWatermark())
         .thenMany(Flux.fromIterable(store.partitions()))
         .filter(partition -> !partition.topic().equals(IDS.topic()))
-        .doOnNext(each -> topics.merge(each.topic(), each.partition() + 1, Math::max))
+        .doOnNext(each -> topics.atLeast(each.topic(), each.partition() + 1))
         .flatMap(this::remember, AT_ONCE)
         .then();
   }
@@ -109,23 +108,19 @@ public final class SegmentTopicLog implements TopicLog {
 
   @Override
   public Mono<Map<String, Integer>> topics() {
-    return Mono.fromSupplier(() -> Map.copyOf(topics));
+    return topics.all();
   }
 
   @Override
   public Mono<Map<String, Integer>> topics(Set<String> names) {
-    return Mono.fromSupplier(
-        () ->
-            names.stream()
-                .filter(topics::containsKey)
-                .collect(Collectors.toMap(name -> name, topics::get)));
+    return topics.of(names);
   }
 
   @Override
   public Mono<Integer> create(String topic, int partitions) {
     return Mono.defer(
         () -> {
-          Integer there = topics.get(topic);
+          @Nullable Integer there = topics.partitions(topic);
           return there != null
               ? Mono.just(there)
               : store.createTopic(topic, partitions).then(Mono.fromSupplier(() -> counted(topic)));
@@ -136,15 +131,14 @@ public final class SegmentTopicLog implements TopicLog {
   private Integer counted(String topic) {
     int partitions =
         (int) store.partitions().stream().filter(each -> each.topic().equals(topic)).count();
-    return topics.merge(topic, partitions, Math::max);
+    return topics.atLeast(topic, partitions);
   }
 
   @Override
   public Mono<Appended> append(TopicPartition partition, ProducedBatch batch) {
     return Mono.defer(
         () -> {
-          Integer partitions = topics.get(partition.topic());
-          if (partitions == null || partition.partition() >= partitions) {
+          if (!topics.has(partition)) {
             return Mono.just(Appended.refused(Appended.Outcome.UNKNOWN_PARTITION));
           }
           return batch.isIdempotent()
