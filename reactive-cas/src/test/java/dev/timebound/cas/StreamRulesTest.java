@@ -5,6 +5,8 @@ import static dev.timebound.cas.TestRing.failure;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.cas.kit.CasCall;
+import dev.timebound.cas.kit.CasEnd;
+import dev.timebound.cas.kit.CasScript;
 import io.grpc.Metadata;
 import java.nio.ByteBuffer;
 import java.util.List;
@@ -210,6 +212,7 @@ class StreamRulesTest {
     @DisplayName("CAS-33 in mid-stream too, and the call ends")
     void inMidStream() {
       ring.put(content, 0);
+      ring.server(0).reads().next(CasScript.correct().stopAfter(3, CasEnd.silence()));
       Asks reader = new Asks(1, 0);
       ring.ring.read(digest).subscribe(reader);
       assertThat(reader.end()).isInstanceOf(IllegalArgumentException.class);

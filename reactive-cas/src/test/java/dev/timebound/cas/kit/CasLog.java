@@ -46,4 +46,14 @@ final class CasLog extends ServerStreamTracer.Factory {
       return call;
     }
   }
+
+  /** Resets every connection that is open now; returns when none of them is. */
+  void resetAll() {
+    List<CasLink> open = links().stream().filter(CasLink::isOpen).toList();
+    open.forEach(CasLink::reset);
+    Wait.until(
+        "they are reset",
+        () -> open.stream().noneMatch(CasLink::isOpen),
+        () -> "the connections are " + open);
+  }
 }

@@ -226,13 +226,7 @@ public final class ScriptedCas implements AutoCloseable {
    */
   public synchronized void kill() {
     if (engine != null) {
-      // a client that connects again at once is ended with the port
-      List<CasLink> open = log.links().stream().filter(CasLink::isOpen).toList();
-      open.forEach(CasLink::reset);
-      Wait.until(
-          "they are reset",
-          () -> open.stream().noneMatch(CasLink::isOpen),
-          () -> "the connections are " + open);
+      log.resetAll(); // a client that connects again at once is ended with the port
     }
     stop();
   }
