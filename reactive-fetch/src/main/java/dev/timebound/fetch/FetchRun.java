@@ -5,11 +5,7 @@ import dev.timebound.deadline.Deadlines;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicBoolean;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 import reactor.core.Disposable;
 import reactor.core.Disposables;
 import reactor.core.publisher.Mono;
@@ -21,8 +17,6 @@ import reactor.util.context.Context;
  * ByteBudget} and {@link LongPoll}.
  */
 final class FetchRun implements Disposable {
-  private static final Logger LOG = LoggerFactory.getLogger(PartitionFetcher.class);
-
   /** Takes the answers. */
   interface Listener {
     /** One partition has its answer, and the request goes on. */
@@ -48,6 +42,7 @@ final class FetchRun implements Disposable {
   private final TurnReports reports;
   private final FetchObservations.Observed observed;
   private final RunTimer timer;
+  private final AppendWatches watches;
   private final Serial serial = new Serial();
   private Disposable metadata = Disposables.disposed();
   private Disposable held = Disposables.disposed();
@@ -81,6 +76,7 @@ final class FetchRun implements Disposable {
     turns = new Turns(request.partitions().size(), limits);
     poll = new LongPoll(shares, bytes, limits.together(), settings.grace().toNanos());
     timer = new RunTimer(clock, () -> serial.run(this::timePassed));
+    watches = new AppendWatches(parts.store(), timer, index -> serial.run(() -> due(index)));
     reports = new TurnReports(parts);
     partitions = new RequestPartitions(request);
     cuts = new Cuts(partitions, poll, bytes);
@@ -216,7 +212,7 @@ final class FetchRun implements Disposable {
       boolean heldBack,
       ByteBudget.Reservation reservation) {
     if (!state.begun && poll.waits()) {
-      watch(index, state);
+      watches.watch(index, state.partition()).ifPresent(watch -> state.watch = watch);
     }
     Share share = shares.begin(now, turns.left(), heldBack);
     turns.begin(index, now);
@@ -327,30 +323,6 @@ final class FetchRun implements Disposable {
       for (int i = partitions.nextBlocked(0); i >= 0; i = partitions.nextBlocked(i + 1)) {
         turns.due(i);
       }
-    }
-  }
-
-  private void watch(int index, PartitionState state) {
-    AtomicBoolean pending = new AtomicBoolean();
-    Optional<Disposable> watch;
-    try {
-      watch = parts.store().onAppend(state.partition(), () -> wake(index, pending));
-    } catch (RuntimeException thrown) {
-      LOG.debug("{}: appends go unnoticed until it is asked again", state.partition(), thrown);
-      return;
-    }
-    watch.ifPresent(w -> state.watch = w);
-  }
-
-  /** On the appender's thread, which has work of its own. */
-  private void wake(int index, AtomicBoolean pending) {
-    if (pending.compareAndSet(false, true)) {
-      timer.after(
-          0,
-          () -> {
-            pending.set(false);
-            serial.run(() -> due(index));
-          });
     }
   }
 
