@@ -106,6 +106,19 @@ class HeldThreadsTest {
   }
 
   @Test
+  @DisplayName(
+      "CAS-3 CAS-20a so it does where the server says nothing: who could tell that it did?")
+  void silent() {
+    t.server(0).reads().always(CasScript.silence());
+    hold();
+    CompletableFuture<@Nullable Throwable> end = end(t.ring.read(digest));
+    t.server(0).reads().awaitCall(1);
+    t.pass(Duration.ofSeconds(30));
+    t.passUntilDone(end, Duration.ofSeconds(1));
+    blamesNobody(end);
+  }
+
+  @Test
   @DisplayName("CAS-3 so does the limit of a read's next piece")
   void piece() {
     Digest large = t.put(t.contentOf(0, 1000), 0);

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.timebound.cas.CasConfig.Endpoint;
+import dev.timebound.cas.kit.CasCall;
 import dev.timebound.cas.kit.CasScript;
 import dev.timebound.cas.kit.ScriptedCas;
 import dev.timebound.deadline.Deadline;
@@ -23,6 +24,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -43,6 +47,7 @@ class StreamLimitTest {
   private final Digest large = server.put(new byte[4 << 20]);
   private final SimpleMeterRegistry meters = new SimpleMeterRegistry();
   private final List<Taker> readers = new ArrayList<>();
+  private final ExecutorService one = Executors.newSingleThreadExecutor();
   private @Nullable CasRing made;
 
   private CasRing ring(UnaryOperator<CasRingBuilder> settings) {
@@ -97,6 +102,7 @@ class StreamLimitTest {
       ring.close();
     }
     server.awaitOpenConnections(0);
+    one.shutdown();
     proxy.close();
     server.close();
     time.dispose();
@@ -159,6 +165,33 @@ class StreamLimitTest {
       assertThat(each.join()).isNull();
     }
     assertThat(proxy.accepted()).isEqualTo(2);
+  }
+
+  @Test
+  @DisplayName("CAS-2c who comes later does not take the stream that another one waits for")
+  void inTurn() {
+    Digest other = server.put("another content");
+    CasRing ring = ring(settings -> settings.connectionsPerEndpoint(1).deliverOn(one));
+    slowReaders(ring, STREAMS);
+    int before = server.reads().calls().size();
+    CompletableFuture<@Nullable Throwable> first = end(ring.read(digest));
+    CountDownLatch held = new CountDownLatch(1);
+    one.execute(
+        () -> {
+          try {
+            held.await();
+          } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+          }
+        });
+    readers.get(0).cancel();
+    CompletableFuture<@Nullable Throwable> second = end(ring.read(other));
+    held.countDown();
+
+    assertThat(first.join()).isNull();
+    assertThat(second.join()).isNull();
+    assertThat(server.reads().calls().stream().skip(before).map(CasCall::digests))
+        .containsExactly(List.of(digest), List.of(other));
   }
 
   @Test
