@@ -231,6 +231,7 @@ final class FetchRun implements Disposable {
                 reservation,
                 heldBack,
                 poll.together(),
+                poll.grace(),
                 this::accepted));
     partitions.begins(index, turn);
     state.reading =

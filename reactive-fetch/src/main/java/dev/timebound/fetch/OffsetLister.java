@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -45,12 +46,12 @@ final class OffsetLister {
             existing -> {
               queries.keySet().stream()
                   .filter(partition -> !existing.contains(partition))
-                  .forEach(p -> fail(p, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION));
+                  .forEach(p -> fail(p, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, null));
               return true;
             })
         .onErrorResume(
             error -> {
-              queries.keySet().forEach(partition -> fail(partition, code(error)));
+              queries.keySet().forEach(partition -> fail(partition, code(error), error));
               return Mono.just(true);
             })
         .flatMapMany(known -> all())
@@ -75,7 +76,7 @@ final class OffsetLister {
     long now = clock.now();
     if (now >= clock.total()) {
       abandoned(partition, Abandoned.Stage.NOT_STARTED);
-      fail(partition, ErrorCode.REQUEST_TIMED_OUT);
+      fail(partition, ErrorCode.REQUEST_TIMED_OUT, null);
       return Mono.empty();
     }
     boolean heldBack = parts.health().isPenalised(partition);
@@ -100,8 +101,10 @@ final class OffsetLister {
                     && trace.stage() == Abandoned.Stage.READING) {
                   parts.health().failed(partition, FailureKind.CONNECTION);
                 }
+              } else {
+                parts.abandonments().failed(partition, -1, error);
               }
-              fail(partition, code(error));
+              fail(partition, code(error), error);
               return Mono.empty();
             });
   }
@@ -122,17 +125,17 @@ final class OffsetLister {
           parts
               .store()
               .offsetFor(partition, query.timestamp(), isolation)
-              .map(found -> listed(partition, found.offset(), found.timestamp()));
+              .map(found -> ListedOffset.found(partition, found.offset(), found.timestamp()));
       case EARLIEST ->
           parts
               .store()
               .authoritativeOffsets(partition)
-              .map(o -> listed(partition, o.logStart(), -1));
+              .map(o -> ListedOffset.found(partition, o.logStart(), -1));
       case LATEST ->
           parts
               .store()
               .authoritativeOffsets(partition)
-              .map(o -> listed(partition, o.end(isolation), -1));
+              .map(o -> ListedOffset.found(partition, o.end(isolation), -1));
     };
   }
 
@@ -142,8 +145,8 @@ final class OffsetLister {
         .abandoned(new Abandoned(Abandoned.Operation.LIST_OFFSETS, stage), partition, -1, true);
   }
 
-  private void fail(TopicPartition partition, ErrorCode error) {
-    answers.put(partition, ListedOffset.failed(partition, error));
+  private void fail(TopicPartition partition, ErrorCode error, @Nullable Throwable cause) {
+    answers.put(partition, ListedOffset.failed(partition, error, cause));
   }
 
   /** A stalled one is never told as one that has no such offset. */
@@ -153,16 +156,14 @@ final class OffsetLister {
         : ErrorCode.STORAGE_ERROR;
   }
 
-  private static ListedOffset listed(TopicPartition partition, long offset, long timestamp) {
-    return new ListedOffset(partition, ErrorCode.NONE, offset, timestamp);
-  }
-
   private List<ListedOffset> inOrder() {
     List<ListedOffset> all = new ArrayList<>(queries.size());
     for (TopicPartition partition : queries.keySet()) {
       ListedOffset answer = answers.get(partition);
       all.add(
-          answer == null ? ListedOffset.failed(partition, ErrorCode.REQUEST_TIMED_OUT) : answer);
+          answer == null
+              ? ListedOffset.failed(partition, ErrorCode.REQUEST_TIMED_OUT, null)
+              : answer);
     }
     return all;
   }

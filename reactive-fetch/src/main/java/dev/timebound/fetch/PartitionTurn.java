@@ -35,6 +35,8 @@ final class PartitionTurn {
    * @param position the next offset that the request wants of it
    * @param accepted told when a batch was taken
    * @param cuttable whether {@link #cut} will be used
+   * @param grace what is left of a turn, in nanoseconds, once min_bytes are in, where it is
+   *     cuttable
    */
   record Task(
       TopicPartition partition,
@@ -45,6 +47,7 @@ final class PartitionTurn {
       ByteBudget.Reservation reservation,
       boolean heldBack,
       boolean cuttable,
+      long grace,
       Runnable accepted) {}
 
   private final PartitionReads reads;
@@ -76,6 +79,9 @@ final class PartitionTurn {
   boolean graceSpent;
 
   private volatile boolean brought;
+
+  /** How long the store took to say where the partition begins and ends. */
+  private long offsetsTook;
 
   private boolean storeDone;
   private boolean refused;
@@ -151,6 +157,7 @@ final class PartitionTurn {
 
   private Mono<Void> begun(Offsets first) {
     offsets = first;
+    offsetsTook = clock.now() - task.share().start();
     if (!first.contains(task.position())) {
       end = End.OUT_OF_RANGE;
       return Mono.empty();
@@ -221,7 +228,7 @@ final class PartitionTurn {
             || (first != null
                 && nextOffset() < first.end(task.isolation())
                 && clock.now() < budgetEnd);
-    if (cap.isExpired()) {
+    if (cap.isExpired() || isInVain()) {
       return Mono.empty();
     }
     return stage(() -> store.offsets(task.partition()))
@@ -235,6 +242,14 @@ final class PartitionTurn {
               }
             })
         .then();
+  }
+
+  /**
+   * Whether the offsets would be cut off, and a connection with them, after every read of a store
+   * that takes its time: the first ones are answered without that.
+   */
+  private boolean isInVain() {
+    return task.cuttable() && offsetsTook > task.grace() && task.bytes().enough();
   }
 
   /** The offsets did not come again: the first ones are answered (FE-10). */

@@ -88,7 +88,10 @@ final class Permits {
                 state = State.CLOSED;
                 return Mono.error(
                     new RejectedExecutionException(
-                        name + ": " + mostWaiting + " reads wait for one of " + most + " permits"));
+                        name
+                            + ": "
+                            + mostWaiting
+                            + " calls wait for a permit, as many as maxWaiting allows"));
               }
               state = State.WAITING;
               waiting.add(this);

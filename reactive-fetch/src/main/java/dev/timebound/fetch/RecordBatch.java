@@ -11,7 +11,8 @@ import java.util.Objects;
  * <p>Of a compacted batch offsets may be missing within it; the next batch's base offset is at
  * least {@code lastOffset + 1}. Immutable.
  *
- * @param bytes position to limit is the batch; read-only views of its own are handed out
+ * @param bytes position to limit is the batch, one at least; read-only views of its own are handed
+ *     out
  * @param baseOffset of its first record, {@code >= 0}
  * @param lastOffset of its last record, {@code >= baseOffset}
  * @param recordCount {@code >= 1}
@@ -28,6 +29,9 @@ public record RecordBatch(
     List<AbortedTransaction> aborted) {
   public RecordBatch {
     bytes = Objects.requireNonNull(bytes, "bytes").asReadOnlyBuffer();
+    if (!bytes.hasRemaining()) {
+      throw Settings.refused("bytes", "none", "one at least");
+    }
     if (baseOffset < 0) {
       throw Settings.refused("baseOffset", baseOffset, ">= 0");
     }

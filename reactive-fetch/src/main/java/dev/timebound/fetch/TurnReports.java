@@ -3,8 +3,8 @@ package dev.timebound.fetch;
 import dev.timebound.health.FailureKind;
 
 /**
- * What the end of a turn says: of its partition's health (FE-20), and of what was abandoned
- * (FE-23).
+ * What the end of a turn says: of its partition's health (FE-20), of what was abandoned (FE-23),
+ * and of what failed.
  */
 final class TurnReports {
   private final FetchParts parts;
@@ -20,6 +20,9 @@ final class TurnReports {
     if (turn.abandoned != null) {
       boolean told = stalled || turn.late || parts.health().isPenalised(partition);
       parts.abandonments().abandoned(turn.abandoned, partition, turn.task.position(), told);
+    }
+    if (turn.end == PartitionTurn.End.FAILED) {
+      parts.abandonments().failed(partition, turn.task.position(), turn.cause);
     }
     if (stalled) {
       parts.health().failed(partition, FailureKind.CONNECTION);

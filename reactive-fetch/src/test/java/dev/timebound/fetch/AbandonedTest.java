@@ -56,6 +56,24 @@ class AbandonedTest {
   }
 
   @Test
+  @DisplayName("FE-25 a store's error is told in the log, once in a while for each partition")
+  void failed() {
+    try (Bench bench = new Bench(SharePolicy.HALVING);
+        Logged logged = Logged.of(PartitionFetcher.class)) {
+      bench.store.on(3).fails(new IllegalStateException("torn"));
+      for (int i = 0; i < 3; i++) {
+        bench.fetch(FetchRequest.builder().partition(partition(3), 7));
+      }
+      assertThat(logged.warnings())
+          .extracting(ILoggingEvent::getFormattedMessage)
+          .containsExactly(
+              "fetch read failed: topic=orders partition=3 offset=7:"
+                  + " java.lang.IllegalStateException: torn; 0 more since the last line on it");
+      assertThat(logged.debugs()).hasSize(1).first().extracting("throwableProxy").isNotNull();
+    }
+  }
+
+  @Test
   @DisplayName("FE-23 a log of stalls holds back for each partition, and forgets in a bounded way")
   void log() {
     StallLog log = new StallLog(TimeUnit.SECONDS.toNanos(30));

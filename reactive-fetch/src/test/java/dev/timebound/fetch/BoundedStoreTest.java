@@ -120,7 +120,7 @@ class BoundedStoreTest {
     Bench.Answer<RecordBatch> fourth = read(3, 500);
     assertThat(fourth.error)
         .isInstanceOf(RejectedExecutionException.class)
-        .hasMessage("disk: 2 reads wait for one of 1 permits");
+        .hasMessage("disk: 2 calls wait for a permit, as many as maxWaiting allows");
     second.subscription.dispose();
     third.subscription.dispose();
     first.subscription.dispose();

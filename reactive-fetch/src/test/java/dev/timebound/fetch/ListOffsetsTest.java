@@ -25,11 +25,8 @@ class ListOffsetsTest {
       bench.store.on(0).logStart = 3;
       bench.store.on(1).stable = 6;
       bench.store.on(2).found(Mono.just(new TimestampOffset(5, 1234)));
-      bench
-          .store
-          .on(4)
-          .fails(new IllegalStateException("torn"))
-          .offsets(c -> Mono.error(new IllegalStateException("torn")));
+      IllegalStateException torn = new IllegalStateException("torn");
+      bench.store.on(4).fails(torn).offsets(c -> Mono.error(torn));
       bench.store.on(5).found(Mono.just(TimestampOffset.NONE));
       assertThat(
               list(
@@ -42,12 +39,12 @@ class ListOffsetsTest {
                       OffsetQuery.at(partition(5), 1000))
                   .item())
           .containsExactly(
-              new ListedOffset(partition(0), ErrorCode.NONE, 3, -1),
-              new ListedOffset(partition(1), ErrorCode.NONE, 6, -1),
-              new ListedOffset(partition(2), ErrorCode.NONE, 5, 1234),
-              ListedOffset.failed(partition(3), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-              ListedOffset.failed(partition(4), ErrorCode.STORAGE_ERROR),
-              new ListedOffset(partition(5), ErrorCode.NONE, -1, -1));
+              ListedOffset.found(partition(0), 3, -1),
+              ListedOffset.found(partition(1), 6, -1),
+              ListedOffset.found(partition(2), 5, 1234),
+              ListedOffset.failed(partition(3), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, null),
+              ListedOffset.failed(partition(4), ErrorCode.STORAGE_ERROR, torn),
+              ListedOffset.found(partition(5), -1, -1));
     }
   }
 

@@ -8,6 +8,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import reactor.core.publisher.Mono;
 
 @DisplayName("FE-9 parallel")
 class ParallelTest {
@@ -68,6 +69,46 @@ class ParallelTest {
       ScriptedStore.Call read = bench.store.on(0).reads.get(0);
       assertThat(read.cap()).isEqualTo(5500);
       assertThat(read.budget()).isEqualTo(500);
+    }
+  }
+
+  @Nested
+  @DisplayName("a store that takes its time to say where a partition ends")
+  class SlowOffsets {
+    private void offsetsTake(double ms) {
+      bench
+          .store
+          .on(0)
+          .offsets(
+              call ->
+                  Mono.delay(ScriptedStore.duration(ms), bench.time)
+                      .map(passed -> bench.store.on(0).current()));
+    }
+
+    @Test
+    @DisplayName("FE-10 is not asked again where the answer would be cut off by the grace")
+    void notAgain() {
+      offsetsTake(30);
+      Bench.Answer<FetchResponse> answer = bench.fetch(request(500, 0));
+      assertThat(bench.data(answer, 0).batches()).hasSize(10);
+      assertThat(bench.data(answer, 0).highWatermark()).isEqualTo(10);
+      assertThat(bench.store.on(0).offsetCalls).hasSize(1);
+      assertThat(bench.store.on(0).cancelled).isZero();
+      assertThat(bench.abandoned("offset_stage", "reading")).isZero();
+      assertThat(answer.at).as("nor waited for").isEqualTo(30);
+    }
+
+    @Test
+    @DisplayName(
+        "FE-10 is asked again where there is the time: within the grace, or below min_bytes")
+    void again() {
+      offsetsTake(20);
+      bench.fetch(request(500, 0));
+      assertThat(bench.store.on(0).offsetCalls).hasSize(2);
+      bench.store.on(0).offsetCalls.clear();
+      offsetsTake(30);
+      bench.fetch(request(500, 0).minBytes(10_000));
+      assertThat(bench.store.on(0).offsetCalls).hasSizeGreaterThan(1);
     }
   }
 

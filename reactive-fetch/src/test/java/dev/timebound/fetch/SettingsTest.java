@@ -56,6 +56,9 @@ class SettingsTest {
         says(
             "partitionMaxBytes: -1 (expected: >= 0)",
             () -> FetchRequest.builder().partition(partition(0), 0, -1)),
+        says(
+            "bytes: none (expected: one at least)",
+            () -> new RecordBatch(ByteBuffer.allocate(0), 0, 0, 1, -1)),
         says("partitions: [] (expected: at least one)", () -> FetchRequest.builder().build()),
         says(
             "partitions: orders-0 twice (expected: each once)",

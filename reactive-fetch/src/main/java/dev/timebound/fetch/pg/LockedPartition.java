@@ -212,6 +212,9 @@ public final class LockedPartition {
     long latest = Math.max(latestTimestamp, maxTimestamp);
     // the driver reads it to its end
     ByteBuffer batch = Objects.requireNonNull(bytes.apply(base), "bytes").duplicate();
+    if (!batch.hasRemaining()) {
+      throw PgStore.refused("bytes", "none", "one at least");
+    }
     var statement =
         Rows.of(connection, WRITE, partition)
             .bind(2, base)

@@ -275,9 +275,11 @@ final class Appender {
     List<ObjectIndex.Part> parts = new ArrayList<>(append.batches.size());
     long next = base;
     for (S3Store.NewBatch batch : append.batches) {
-      parts.add(
-          new ObjectIndex.Part(
-              batch.bytes().apply(next).slice(), batch.records(), batch.maxTimestamp()));
+      ByteBuffer bytes = batch.bytes().apply(next).slice();
+      if (!bytes.hasRemaining()) {
+        throw S3Store.refused("bytes", "none", "one at least");
+      }
+      parts.add(new ObjectIndex.Part(bytes, batch.records(), batch.maxTimestamp()));
       next += batch.records();
     }
     return parts;

@@ -247,7 +247,7 @@ public final class S3Store implements PartitionStore {
 
     private Builder(S3AsyncClient client, String bucket) {
       this.client = Objects.requireNonNull(client, "client");
-      if (bucket.isBlank()) {
+      if (Objects.requireNonNull(bucket, "bucket").isBlank()) {
         throw refused("bucket", "'" + bucket + "'", "not blank");
       }
       this.bucket = bucket;

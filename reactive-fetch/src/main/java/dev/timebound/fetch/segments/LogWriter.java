@@ -126,8 +126,8 @@ final class LogWriter {
       throw new IllegalStateException("no transaction of producer " + each.producerId + " is open");
     }
     ByteBuffer bytes = each.bytes.apply(next);
-    if (bytes.remaining() > Frame.MOST_BYTES) {
-      throw SegmentStoreBuilder.refused("bytes", bytes.remaining(), "at most " + Frame.MOST_BYTES);
+    if (!bytes.hasRemaining() || bytes.remaining() > Frame.MOST_BYTES) {
+      throw SegmentStoreBuilder.refused("bytes", bytes.remaining(), "1 to " + Frame.MOST_BYTES);
     }
     return bytes.duplicate();
   }

@@ -8,6 +8,7 @@ import dev.timebound.fetch.ReadSpec;
 import dev.timebound.fetch.RecordBatch;
 import dev.timebound.fetch.TimestampOffset;
 import dev.timebound.fetch.TopicPartition;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.LinkedHashSet;
@@ -79,7 +80,12 @@ public final class SegmentStore implements PartitionStore {
                   .thenReturn(store)
                   .onErrorResume(e -> store.abandon().then(Mono.error(e)));
             })
+        .onErrorMap(IOException.class, e -> failed(builder.directory, e))
         .doOnError(e -> threads.end());
+  }
+
+  private static SegmentStoreException failed(Path what, IOException e) {
+    return new SegmentStoreException(what + ": " + e, e);
   }
 
   private static StoreParts parts(SegmentStoreBuilder of, IoThreads threads) {
@@ -122,8 +128,10 @@ public final class SegmentStore implements PartitionStore {
   public Mono<Void> createTopic(String topic, int partitions) {
     SegmentStoreBuilder.between("partitions", partitions, 1, Integer.MAX_VALUE);
     TopicPartition first = new TopicPartition(topic, 0);
+    StoreDirectory.requireName(topic);
     return threads
         .call(() -> directory.create(topic, partitions, !parts.settings().fsync().isNever()))
+        .onErrorMap(IOException.class, e -> failed(Path.of(topic), e))
         .doOnNext(
             paths -> {
               for (int i = 0; i < paths.size(); i++) {

@@ -47,6 +47,9 @@ final class StoreDirectory {
   /** Ours before anything else is, or not a store's. */
   private static final Set<String> OTHERS = Set.of(LOCK, TOPICS, "lost+found");
 
+  /** As everywhere in Kafka; file systems take 255, and {@link #UNFINISHED} is one. */
+  private static final int LONGEST_NAME = 249;
+
   private final Path root;
   private final FileChannel lockFile;
   private final FileLock lock;
@@ -190,6 +193,16 @@ final class StoreDirectory {
   void close() throws IOException {
     lock.release();
     lockFile.close();
+  }
+
+  /**
+   * @throws IllegalArgumentException where no file could have the topic's name
+   */
+  static void requireName(String topic) {
+    if (encoded(topic).length() > LONGEST_NAME) {
+      throw SegmentStoreBuilder.refused(
+          "topic", "'" + topic + "'", "at most " + LONGEST_NAME + " bytes in a file's name");
+    }
   }
 
   /** A name that may be a file's everywhere, and begins with no dot and no {@link #UNFINISHED}. */

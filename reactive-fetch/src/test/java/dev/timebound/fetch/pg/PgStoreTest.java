@@ -90,6 +90,8 @@ class PgStoreTest {
       TopicPartition there = bench.newPartition();
       assertThatThrownBy(() -> got(bench.store.append(there, bytes(1), 0, 1)))
           .hasMessage("records: 0 (expected: >= 1)");
+      assertThatThrownBy(() -> got(bench.store.append(there, ByteBuffer.allocate(0), 1, 1)))
+          .hasMessage("bytes: none (expected: one at least)");
       assertThatThrownBy(() -> bench.store.deleteBefore(there, 1).block(BOUND))
           .hasMessage("offset: 1 (expected: <= high watermark 0)");
       assertThatThrownBy(() -> got(bench.store.endTransaction(there, 7, true, base -> bytes(1), 1)))

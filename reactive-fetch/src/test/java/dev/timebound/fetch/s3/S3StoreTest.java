@@ -153,6 +153,8 @@ class S3StoreTest {
             },
             1,
             1);
+    assertThatThrownBy(() -> got(bench.store.append(partition, bytes(1, 0), 1, 1)))
+        .hasMessage("bytes: none (expected: one at least)");
     assertThat(
             got(
                 Flux.mergeSequential(
@@ -273,6 +275,7 @@ class S3StoreTest {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageMatching("(?s)\\w+: .* \\(expected: .*\\)");
     }
+    assertThatThrownBy(() -> S3Store.builder(bench.client, null)).hasMessage("bucket");
     assertThat(builder.build().finishesInBackground()).isTrue();
     assertThat(builder.finishInBackground(false).build().finishesInBackground()).isFalse();
   }

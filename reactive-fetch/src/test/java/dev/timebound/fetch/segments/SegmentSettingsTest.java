@@ -3,8 +3,11 @@ package dev.timebound.fetch.segments;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.DisplayName;
@@ -42,6 +45,9 @@ class SegmentSettingsTest {
     refused(() -> store.createTopic("a", 0), "partitions: 0 (expected: >= 1)");
     refused(() -> store.createTopic(" ", 1), "topic: ' ' (expected: not blank)");
     refused(
+        () -> store.createTopic("ü".repeat(50), 1),
+        "topic: '" + "ü".repeat(50) + "' (expected: at most 249 bytes in a file's name)");
+    refused(
         () -> store.append(Stores.ORDERS, Stores.bytes(0, 1), 0, 1), "records: 0 (expected: >= 1)");
     Stores.close(store);
     Left.noThread();
@@ -58,6 +64,18 @@ class SegmentSettingsTest {
     assertThat(io.isDisposed()).isFalse();
     io.schedule(() -> {}, 1, TimeUnit.MILLISECONDS);
     io.dispose();
+  }
+
+  @Test
+  @DisplayName("a directory that cannot be one is told as the store's error, with its name")
+  void noDirectory() throws IOException {
+    Path file = Files.createFile(directory.resolve("file"));
+    for (Path wrong : List.of(file, file.resolve("below"))) {
+      assertThatThrownBy(() -> Stores.open(Stores.small(wrong)))
+          .isInstanceOf(SegmentStoreException.class)
+          .hasMessageStartingWith(wrong + ": ");
+    }
+    Left.noThread();
   }
 
   @Test
