@@ -275,7 +275,6 @@ class S3StoreTest {
           .isInstanceOf(IllegalArgumentException.class)
           .hasMessageMatching("(?s)\\w+: .* \\(expected: .*\\)");
     }
-    assertThatThrownBy(() -> S3Store.builder(bench.client, null)).hasMessage("bucket");
     assertThat(builder.build().finishesInBackground()).isTrue();
     assertThat(builder.finishInBackground(false).build().finishesInBackground()).isFalse();
   }
