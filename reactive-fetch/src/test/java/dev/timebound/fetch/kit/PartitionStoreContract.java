@@ -41,7 +41,7 @@ import reactor.test.StepVerifier;
  * }
  * }</pre>
  */
-public abstract class PartitionStoreContract extends StoreContractParts {
+public abstract class PartitionStoreContract extends StoreConduct {
   @Nested
   @DisplayName("partitions")
   class Partitions {

@@ -81,7 +81,8 @@ abstract class StoreContractParts {
   }
 
   static <T> T got(Mono<T> mono) {
-    return Objects.requireNonNull(mono.block(BOUND));
+    return Objects.requireNonNull(
+        mono.block(BOUND), "the store's Mono was empty (expected: one answer)");
   }
 
   static List<Long> bases(List<RecordBatch> batches) {
