@@ -157,7 +157,7 @@ public final class SegmentTopicLog implements TopicLog {
           return left != null
               ? Mono.just(left)
               : store
-                  .append(IDS, base -> ByteBuffer.allocate(0), IDS_AT_ONCE, -1)
+                  .append(IDS, base -> ByteBuffer.allocate(1), IDS_AT_ONCE, -1)
                   .map(base -> ids.of(base, base + IDS_AT_ONCE));
         });
   }
