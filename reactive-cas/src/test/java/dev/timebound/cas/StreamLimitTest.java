@@ -285,7 +285,7 @@ class StreamLimitTest {
   @Test
   @DisplayName("CAS-2c where no further connection is to be had the one that stands serves on")
   void noFurther() {
-    CasRing ring = ring(settings -> settings);
+    CasRing ring = ring(settings -> settings.rpcTimeout(Duration.ofMinutes(10)));
     slowReaders(ring, STREAMS);
     proxy.refuse();
     CompletableFuture<@Nullable Throwable> waits = end(ring.read(digest));
@@ -305,7 +305,7 @@ class StreamLimitTest {
   @Test
   @DisplayName("CAS-2c where the attempt failed another one follows while calls wait")
   void anotherAttempt() {
-    CasRing ring = ring(settings -> settings);
+    CasRing ring = ring(settings -> settings.rpcTimeout(Duration.ofMinutes(10)));
     slowReaders(ring, STREAMS);
     proxy.refuse();
     CompletableFuture<@Nullable Throwable> waits = end(ring.read(digest));
@@ -316,7 +316,12 @@ class StreamLimitTest {
                 .anyMatch(failures -> failures.count() > 0));
     proxy.accept();
 
-    time.advanceTimeBy(Duration.ofSeconds(1));
+    until(
+        "the read ends",
+        () -> {
+          time.advanceTimeBy(Duration.ofMillis(5)); // the pause may begin only now
+          return waits.isDone();
+        });
 
     assertThat(waits.join()).isNull();
   }
