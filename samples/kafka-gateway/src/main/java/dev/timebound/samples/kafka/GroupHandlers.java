@@ -65,6 +65,9 @@ final class GroupHandlers {
     if (request.keyType() != CoordinatorType.GROUP.id()) {
       return Mono.error(Errors.INVALID_REQUEST.exception("only groups have a coordinator here"));
     }
+    if (!Names.isGroup(request.key())) {
+      return Mono.error(Errors.INVALID_GROUP_ID.exception());
+    }
     return home.of(request.key(), call.session().self())
         .<ApiMessage>map(
             node ->
@@ -83,7 +86,7 @@ final class GroupHandlers {
   private Mono<ApiMessage> join(Call call, ApiMessage body) {
     JoinGroupRequestData request = (JoinGroupRequestData) body;
     Duration session = Duration.ofMillis(request.sessionTimeoutMs());
-    if (request.groupId().isEmpty()) {
+    if (!Names.isGroup(request.groupId())) {
       return Mono.just(answer(refused(Errors.INVALID_GROUP_ID, request)));
     }
     if (!home.isHere(request.groupId())) {

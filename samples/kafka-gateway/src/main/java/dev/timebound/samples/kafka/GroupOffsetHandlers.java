@@ -57,6 +57,9 @@ final class GroupOffsetHandlers {
 
   private Mono<ApiMessage> commit(Call call, ApiMessage body) {
     OffsetCommitRequestData request = (OffsetCommitRequestData) body;
+    if (!Names.isGroup(request.groupId())) {
+      return Mono.just(answer(request, Errors.INVALID_GROUP_ID));
+    }
     if (!home.isHere(request.groupId())) {
       return Mono.just(answer(request, Errors.NOT_COORDINATOR));
     }
@@ -127,6 +130,9 @@ final class GroupOffsetHandlers {
 
   private Mono<ApiMessage> fetch(Call call, ApiMessage body) {
     OffsetFetchRequestData request = (OffsetFetchRequestData) body;
+    if (!Names.isGroup(request.groupId())) {
+      return Mono.just(failed(request, Errors.INVALID_GROUP_ID));
+    }
     if (!home.isHere(request.groupId())) {
       return Mono.just(failed(request, Errors.NOT_COORDINATOR));
     }
