@@ -376,7 +376,7 @@ public abstract class PartitionStoreContract extends StoreConduct {
                         .partition(stalled, 0)
                         .build()))
                 .partition(stalled);
-        assertThat(alone.batches()).hasSize(4);
+        assertThat(alone.batches()).as("%s, %s", alone.error(), alone.cause()).hasSize(4);
       }
     }
   }
