@@ -96,6 +96,9 @@ class PgStoreContractTest {
     @Override
     public void thaw(TopicPartition partition) {
       bench.thaw(partition);
+      if (replica) {
+        bench.servers.standby().awaitReplay(); // the lock is held there too until then
+      }
     }
 
     @Override
