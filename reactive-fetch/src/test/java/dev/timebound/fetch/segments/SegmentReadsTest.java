@@ -208,7 +208,7 @@ class SegmentReadsTest {
       for (int i = 0; i < 200; i++) {
         int records = 1 + random.nextInt(5);
         long time = random.nextInt(1000);
-        long base = got(store.append(ORDERS, bytes(i, random.nextInt(300)), records, time));
+        long base = got(store.append(ORDERS, bytes(i, 1 + random.nextInt(299)), records, time));
         batches.add(new long[] {base, base + records - 1, time});
       }
       for (boolean again : new boolean[] {false, true}) {

@@ -105,7 +105,7 @@ class SegmentStressTest {
                   return Flux.range(0, each)
                       .concatMap(
                           i -> {
-                            int size = random.nextInt(300);
+                            int size = 1 + random.nextInt(299);
                             return store.append(to, base -> numbered(base, size), 2, i);
                           });
                 },
