@@ -126,6 +126,10 @@ final class OffsetLister {
               .store()
               .offsetFor(partition, query.timestamp(), isolation)
               .map(found -> ListedOffset.found(partition, found.offset(), found.timestamp()));
+      case MAX_TIMESTAMP ->
+          Deadlines.<TimestampOffset>defer(
+                  deadline -> LatestTimestamp.of(parts.store(), partition, isolation, deadline))
+              .map(found -> ListedOffset.found(partition, found.offset(), found.timestamp()));
       case EARLIEST ->
           parts
               .store()

@@ -15,7 +15,9 @@ public record OffsetQuery(TopicPartition partition, Kind kind, long timestamp) {
     /** One past the last that the isolation shows. */
     LATEST,
     /** The first whose record is at or after a time. */
-    AT
+    AT,
+    /** The first whose record has the latest time of all. */
+    MAX_TIMESTAMP
   }
 
   public OffsetQuery {
@@ -31,6 +33,11 @@ public record OffsetQuery(TopicPartition partition, Kind kind, long timestamp) {
 
   public static OffsetQuery latest(TopicPartition partition) {
     return new OffsetQuery(partition, Kind.LATEST, -1);
+  }
+
+  /** The first of the records that have the latest time; −1 where none has one. */
+  public static OffsetQuery maxTimestamp(TopicPartition partition) {
+    return new OffsetQuery(partition, Kind.MAX_TIMESTAMP, -1);
   }
 
   /**

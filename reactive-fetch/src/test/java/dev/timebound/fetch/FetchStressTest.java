@@ -27,6 +27,7 @@ class FetchStressTest {
   private static final int PARTITIONS = 12;
   private static final Duration BOUND = Duration.ofSeconds(60);
 
+  private static final int BATCH = 100;
   private final MemoryStore memory = new MemoryStore();
   private final AtomicInteger active = new AtomicInteger();
 
@@ -39,7 +40,7 @@ class FetchStressTest {
   }
 
   private void append(int partition) {
-    memory.append(partition(partition), ByteBuffer.allocate(100), 1, 1);
+    memory.append(partition(partition), ByteBuffer.allocate(BATCH), 1, 1);
   }
 
   /** Answers late and on other threads; of some partitions now and then not at all. */
@@ -148,7 +149,8 @@ class FetchStressTest {
       assertThat(response.partitions())
           .extracting(PartitionData::partition)
           .isEqualTo(request.partitions().stream().map(FetchRequest.Partition::partition).toList());
-      assertThat(response.sizeInBytes()).isLessThanOrEqualTo(request.maxBytes());
+      // reads that run at once may exceed it by the part of one first batch that had no room
+      assertThat(response.sizeInBytes()).isLessThan(request.maxBytes() + BATCH);
       for (PartitionData data : response.partitions()) {
         if (data.error() == ErrorCode.STORAGE_ERROR) {
           // on a machine that is busy with other things, metadata may not come in its quarter

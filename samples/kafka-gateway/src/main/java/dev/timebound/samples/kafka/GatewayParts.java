@@ -31,7 +31,7 @@ record GatewayParts(
     Apis apis =
         new Apis()
             .serve(ApiKeys.METADATA, 0, 9, new MetadataHandler(log, settings))
-            .serve(ApiKeys.LIST_OFFSETS, 1, 6, new ListOffsetsHandler(fetcher))
+            .serve(ApiKeys.LIST_OFFSETS, 1, 7, new ListOffsetsHandler(fetcher))
             .serve(ApiKeys.FETCH, 4, 12, new FetchHandler(settings.maxFetchBytes()))
             .serve(ApiKeys.PRODUCE, 3, 9, new ProduceHandler(log, settings))
             .serve(

@@ -22,7 +22,10 @@ import org.apache.kafka.common.requests.ListOffsetsRequest;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
 
-/** ListOffsets: the first offset, the next one, and the first at or after a time. */
+/**
+ * ListOffsets: the first offset, the next one, the first at or after a time, that of the latest
+ * time.
+ */
 final class ListOffsetsHandler implements Apis.Handler {
   private final PartitionFetcher fetcher;
 
@@ -71,6 +74,9 @@ final class ListOffsetsHandler implements Apis.Handler {
     }
     if (time == ListOffsetsRequest.LATEST_TIMESTAMP) {
       return OffsetQuery.latest(id);
+    }
+    if (time == ListOffsetsRequest.MAX_TIMESTAMP) {
+      return OffsetQuery.maxTimestamp(id);
     }
     return time >= 0 ? OffsetQuery.at(id, time) : null;
   }

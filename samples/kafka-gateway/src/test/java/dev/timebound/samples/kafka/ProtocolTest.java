@@ -211,12 +211,13 @@ class ProtocolTest {
     }
 
     static Stream<Integer> listOffsets() {
-      return IntStream.rangeClosed(1, 6).boxed();
+      return IntStream.rangeClosed(1, 7).boxed();
     }
 
     @ParameterizedTest
     @MethodSource
-    @DisplayName("ListOffsets: beginning, end, an unknown partition")
+    @DisplayName(
+        "ListOffsets: beginning, end, the latest time, an unknown partition, an unknown time")
     void listOffsets(int version) {
       topic("listed-" + version);
       append("listed-" + version, 0, "a", "b", "c");
@@ -225,7 +226,9 @@ class ProtocolTest {
       assertThat(list("listed-" + version, 0, -1, version).offset()).isEqualTo(3);
       assertThat(list("listed-" + version, 77, -1, version).errorCode())
           .isEqualTo(Errors.UNKNOWN_TOPIC_OR_PARTITION.code());
-      assertThat(list("listed-" + version, 0, -3, version).errorCode())
+      assertThat(list("listed-" + version, 0, -3, version).errorCode()).isZero();
+      assertThat(list("listed-" + version, 0, -3, version).offset()).isZero();
+      assertThat(list("listed-" + version, 0, -4, version).errorCode())
           .isEqualTo(Errors.UNSUPPORTED_VERSION.code());
     }
 
