@@ -121,15 +121,12 @@ final class OffsetLister {
   private Mono<ListedOffset> ask(OffsetQuery query) {
     TopicPartition partition = query.partition();
     return switch (query.kind()) {
-      case AT ->
-          parts
-              .store()
-              .offsetFor(partition, query.timestamp(), isolation)
-              .map(found -> ListedOffset.found(partition, found.offset(), found.timestamp()));
+      case AT -> timed(partition, parts.store().offsetFor(partition, query.timestamp(), isolation));
       case MAX_TIMESTAMP ->
-          Deadlines.<TimestampOffset>defer(
-                  deadline -> LatestTimestamp.of(parts.store(), partition, isolation, deadline))
-              .map(found -> ListedOffset.found(partition, found.offset(), found.timestamp()));
+          timed(
+              partition,
+              Deadlines.defer(
+                  deadline -> LatestTimestamp.of(parts.store(), partition, isolation, deadline)));
       case EARLIEST ->
           parts
               .store()
@@ -141,6 +138,10 @@ final class OffsetLister {
               .authoritativeOffsets(partition)
               .map(o -> ListedOffset.found(partition, o.end(isolation), -1));
     };
+  }
+
+  private static Mono<ListedOffset> timed(TopicPartition partition, Mono<TimestampOffset> search) {
+    return search.map(found -> ListedOffset.found(partition, found.offset(), found.timestamp()));
   }
 
   private void abandoned(TopicPartition partition, Abandoned.Stage stage) {
