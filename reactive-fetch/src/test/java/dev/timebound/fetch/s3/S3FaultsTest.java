@@ -3,7 +3,6 @@ package dev.timebound.fetch.s3;
 import static dev.timebound.fetch.s3.S3Bench.BOUND;
 import static dev.timebound.fetch.s3.S3Bench.bases;
 import static dev.timebound.fetch.s3.S3Bench.bytes;
-import static dev.timebound.fetch.s3.S3Bench.eventually;
 import static dev.timebound.fetch.s3.S3Bench.from;
 import static dev.timebound.fetch.s3.S3Bench.got;
 import static dev.timebound.fetch.s3.S3Bench.reading;
@@ -115,7 +114,7 @@ class S3FaultsTest {
             .as("what the SDK tries, and no more")
             .filteredOn(each -> !each.contains(bench.keys.partition(fine)))
             .hasSize(S3Bench.ATTEMPTS);
-        assertThat(bench.requests.open()).isZero();
+        bench.nothingOpen();
         assertThat(fetched(fetcher, refused, 0).batches()).as("as soon as it answers").hasSize(1);
       }
     }
@@ -137,7 +136,7 @@ class S3FaultsTest {
           .isInstanceOf(S3StoreException.class)
           .hasMessageContaining(bench.keys.object(partition, 1))
           .hasMessageContaining("503 SlowDown");
-      assertThat(bench.requests.open()).isZero();
+      bench.nothingOpen();
       assertThat(bench.append(partition, 2, 20)).isOne();
       assertThat(bench.read(bench.store, partition, from(0, 1000))).hasSize(2);
     }
@@ -217,7 +216,7 @@ class S3FaultsTest {
           .verify(BOUND);
       assertThat(came).hasSizeBetween(2, BATCHES - 1);
       whole(came, 0);
-      assertThat(bench.requests.open()).isZero();
+      bench.nothingOpen();
       bench.detour.heal();
       whole(bench.read(bench.store, partition, from(came.size(), 10_000_000)), came.size());
     }
@@ -276,7 +275,7 @@ class S3FaultsTest {
         assertThat(data.batches()).hasSizeBetween(1, BATCHES - 1);
         assertThat(data.highWatermark()).isEqualTo(BATCHES);
         came.addAll(data.batches());
-        eventually(() -> assertThat(bench.requests.open()).isZero());
+        bench.nothingOpen();
         bench.detour.fullSpeed();
         came.addAll(fetched(fetcher, partition, came.size()).batches());
       }

@@ -75,7 +75,7 @@ class S3StallTest {
       assertThat(response.partition(one).batches()).hasSize(1);
       assertThat(response.partition(two).batches()).hasSize(1);
     }
-    eventually(() -> assertThat(bench.requests.open()).isZero());
+    bench.nothingOpen();
     connectionsWereClosed();
   }
 
@@ -89,7 +89,7 @@ class S3StallTest {
     eventually(() -> assertThat(bench.detour.openClientSockets()).isOne());
     eventually(() -> assertThat(bench.requests.open()).isOne());
     read.dispose();
-    eventually(() -> assertThat(bench.requests.open()).isZero());
+    bench.nothingOpen();
     connectionsWereClosed();
   }
 
@@ -120,7 +120,7 @@ class S3StallTest {
         .expectError(DeadlineExceededException.class)
         .verify(BOUND);
     assertThat(came).hasSizeBetween(2, 19);
-    eventually(() -> assertThat(bench.requests.open()).isZero());
+    bench.nothingOpen();
     connectionsWereClosed();
   }
 
@@ -177,13 +177,13 @@ class S3StallTest {
       assertThat(client.backgroundReads()).isOne();
       int reads = bench.requests.sent("GET").size();
       bench.detour.thaw();
-      eventually(() -> assertThat(bench.requests.open()).isZero());
+      bench.nothingOpen();
       bench.detour.freezeAll();
       assertThat(got(client.fetch(request)).partition(partition).batches())
           .as("what came meanwhile")
           .hasSize(1);
       assertThat(bench.requests.sent("GET")).as("no other read of it").hasSize(reads);
     }
-    eventually(() -> assertThat(bench.requests.open()).isZero());
+    bench.nothingOpen();
   }
 }
