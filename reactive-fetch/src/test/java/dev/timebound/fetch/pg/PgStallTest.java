@@ -165,8 +165,9 @@ class PgStallTest {
               .fetch(FetchRequest.builder().maxWait(MAX_WAIT).partition(partition, 0).build())
               .cache();
       Disposable fetching = answer.subscribe();
+      eventually(() -> assertThat(bench.running()).hasSize(1));
       Mono.delay(MAX_WAIT.plusMillis(100)).block(BOUND);
-      assertThat(bench.running()).hasSize(1);
+      assertThat(bench.running()).as("it goes on").hasSize(1);
       bench.thaw(partition);
       assertThat(got(answer).partition(partition).batches()).hasSize(2);
       eventually(() -> assertThat(fetching.isDisposed()).isTrue());
@@ -239,7 +240,7 @@ class PgStallTest {
     try (PartitionFetcher fetcher =
         PartitionFetcher.builder(tap)
             .policy(SharePolicy.HALVING)
-            .extraTime(Duration.ofSeconds(1))
+            .extraTime(Duration.ofSeconds(3))
             .build()) {
       PartitionData data =
           got(fetcher.fetch(

@@ -6,6 +6,7 @@ import dev.timebound.fetch.kit.PartitionStoreContract;
 import dev.timebound.fetch.kit.StoreUnderTest;
 import dev.timebound.test.PostgresReplicaSet;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import reactor.core.publisher.Mono;
@@ -99,6 +100,11 @@ class PgStoreContractTest {
       if (replica) {
         bench.servers.standby().awaitReplay(); // the lock is held there too until then
       }
+    }
+
+    @Override
+    public Duration maxWait() {
+      return Duration.ofSeconds(2);
     }
 
     @Override

@@ -3,6 +3,7 @@ package dev.timebound.fetch.s3;
 import static dev.timebound.fetch.s3.S3Bench.BOUND;
 import static dev.timebound.fetch.s3.S3Bench.bases;
 import static dev.timebound.fetch.s3.S3Bench.bytes;
+import static dev.timebound.fetch.s3.S3Bench.eventually;
 import static dev.timebound.fetch.s3.S3Bench.from;
 import static dev.timebound.fetch.s3.S3Bench.got;
 import static dev.timebound.fetch.s3.S3Bench.reading;
@@ -106,7 +107,11 @@ class S3FaultsTest {
         FetchResponse response =
             got(
                 fetcher.fetch(
-                    FetchRequest.builder().partition(refused, 0).partition(fine, 0).build()));
+                    FetchRequest.builder()
+                        .maxWait(Duration.ofSeconds(5))
+                        .partition(refused, 0)
+                        .partition(fine, 0)
+                        .build()));
         assertThat(response.partition(refused).error()).isEqualTo(ErrorCode.STORAGE_ERROR);
         assertThat(response.partition(refused).batches()).isEmpty();
         assertThat(response.partition(fine).batches()).hasSize(1);
@@ -223,7 +228,7 @@ class S3FaultsTest {
 
     @Test
     @DisplayName("FE-10 FE-25 that breaks off in a request: it is answered, and the next goes on")
-    void resetInARequest() {
+    void resetInARequest() throws InterruptedException {
       TopicPartition partition = large();
       slowly(partition, 1_000_000);
       List<RecordBatch> came = new ArrayList<>();
@@ -234,6 +239,7 @@ class S3FaultsTest {
           cutter.start();
           PartitionData data = fetched(fetcher, partition, came.size());
           cutter.interrupt();
+          cutter.join(); // else it would cut the next one's, before a batch of it came
           assertThat(data.error()).isEqualTo(ErrorCode.NONE);
           assertThat(data.batches()).isNotEmpty();
           whole(data.batches(), came.size());
@@ -244,10 +250,13 @@ class S3FaultsTest {
     }
 
     private void cutAfter(long bytes) {
-      while (bench.detour.bytesToClient() < bytes && !Thread.interrupted()) {
+      while (!Thread.currentThread().isInterrupted()) {
+        if (bench.detour.bytesToClient() >= bytes) {
+          bench.detour.cut();
+          return;
+        }
         LockSupport.parkNanos(1_000_000);
       }
-      bench.detour.cut();
     }
 
     @Test
@@ -255,7 +264,7 @@ class S3FaultsTest {
     void slowerThanTheBudget() {
       TopicPartition partition = large();
       slowly(partition, 1_500_000);
-      try (PartitionFetcher fetcher = halving(Duration.ofSeconds(5))) {
+      try (PartitionFetcher fetcher = halving(Duration.ofSeconds(20))) {
         PartitionData data = fetched(fetcher, partition, 0);
         assertThat(data.error()).isEqualTo(ErrorCode.NONE);
         assertThat(data.batches()).hasSize(BATCHES);
@@ -277,10 +286,13 @@ class S3FaultsTest {
         came.addAll(data.batches());
         bench.nothingOpen();
         bench.detour.fullSpeed();
-        came.addAll(fetched(fetcher, partition, came.size()).batches());
+        eventually(
+            () -> {
+              came.addAll(fetched(fetcher, partition, came.size()).batches());
+              assertThat(came).as("no more than the rest").hasSize(BATCHES);
+            });
       }
       whole(came, 0);
-      assertThat(came).hasSize(BATCHES);
     }
   }
 }

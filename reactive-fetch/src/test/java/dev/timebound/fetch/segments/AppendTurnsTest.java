@@ -26,6 +26,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.scheduler.Schedulers;
 
@@ -184,23 +185,27 @@ class AppendTurnsTest {
       assertThat(disk.forced.get() - before).isEqualTo(3);
       CountDownLatch goOn = new CountDownLatch(1);
       AtomicInteger seen = new AtomicInteger();
-      Flux.range(0, 100)
-          .flatMap(
-              i ->
-                  store.append(
-                      ORDERS,
-                      base -> {
-                        if (seen.getAndIncrement() == 0) {
-                          awaited(goOn);
-                        }
-                        return bytes(base, 100);
-                      },
-                      3,
-                      1),
-              100)
-          .doOnSubscribe(
-              s -> Schedulers.parallel().schedule(goOn::countDown, 50, TimeUnit.MILLISECONDS))
-          .blockLast(BOUND);
+      var all =
+          Flux.range(0, 100)
+              .flatMap(
+                  i ->
+                      store.append(
+                          ORDERS,
+                          base -> {
+                            if (seen.getAndIncrement() == 0) {
+                              awaited(goOn);
+                            }
+                            return bytes(base, 100);
+                          },
+                          3,
+                          1),
+                  100)
+              .collectList()
+              .cache();
+      Disposable written = all.subscribe(); // all wait, once this returns
+      goOn.countDown();
+      got(all);
+      written.dispose();
       assertThat(disk.forced.get() - before).isLessThan(3 + 50);
     }
 

@@ -202,7 +202,8 @@ class SegmentStressTest {
 
   /** Each partition's three batches, in one request. */
   private static void readAll(SegmentStore store, int partitions) {
-    FetchRequest.Builder request = FetchRequest.builder().maxBytes(Integer.MAX_VALUE);
+    FetchRequest.Builder request =
+        FetchRequest.builder().maxWait(BOUND).maxBytes(Integer.MAX_VALUE);
     for (int p = 0; p < partitions; p++) {
       request.partition(new TopicPartition("t", p), 0);
     }
