@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.timebound.cas.wire.ByteStreamGrpc;
 import dev.timebound.cas.wire.ByteStreams.ReadRequest;
+import dev.timebound.cas.wire.ByteStreams.ReadResponse;
 import dev.timebound.cas.wire.ContentAddressableStorageGrpc;
 import dev.timebound.cas.wire.RemoteExecution.FindMissingBlobsRequest;
 import dev.timebound.cas.wire.RemoteExecution.FindMissingBlobsResponse;
@@ -23,6 +24,7 @@ import io.grpc.Status;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -30,6 +32,7 @@ import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import reactor.core.publisher.Mono;
 
 /** What becomes of calls and of endpoints. */
 class ConnectionTest extends Connecting {
@@ -112,6 +115,79 @@ class ConnectionTest extends Connecting {
 
       assertThat(end.orTimeout(20, TimeUnit.SECONDS).join().getDescription()).isEqualTo("no more");
       until("the channel is gone", channel::isTerminated);
+    }
+
+    @Test
+    @DisplayName("CAS-1 a call that waits in a channel that was lost fails with the next attempt")
+    void waitsInTheLostChannel() {
+      PlainServer server = closing(PlainServer.start());
+      FaultProxy proxy = proxyTo(server);
+      CasRing ring = ring(b -> b.scheduler(time), at(proxy.port()));
+      assertThat(ends(call(ring)).join()).isNull();
+      List<CompletableFuture<@Nullable Throwable>> waits = new ArrayList<>();
+
+      gate(ring)
+          .channel(false)
+          .subscribe(
+              channel -> { // it has its place, and has not set out
+                proxy.acceptAndSayNothing();
+                proxy.cut();
+                until("the next attempt is under way", () -> proxy.accepted() == 2);
+                waits.add(ends(missing(channel)));
+                until("gRPC connects for it too", () -> proxy.accepted() == 3);
+              });
+      assertThat(waits).singleElement().satisfies(call -> assertThat(call).isNotDone());
+      time.advanceTimeBy(Duration.ofSeconds(5));
+
+      assertThat(waits.get(0).join())
+          .hasMessageContaining("UNAVAILABLE: s0 at 127.0.0.1:" + proxy.port())
+          .hasMessageContaining("not connected within PT5S");
+      until("no call is open", () -> ring.openCalls() == 0);
+    }
+
+    private Mono<FindMissingBlobsResponse> missing(Channel channel) {
+      return GrpcCalls.unary(
+          channel,
+          ContentAddressableStorageGrpc.getFindMissingBlobsMethod(),
+          CallOptions.DEFAULT,
+          FindMissingBlobsRequest.getDefaultInstance());
+    }
+
+    @Test
+    @DisplayName("CAS-33 a call that is cancelled keeps nothing of what came in before it broke")
+    void leftovers() {
+      PlainServer server = closing(PlainServer.start());
+      FaultProxy proxy = proxyTo(server);
+      CasRing ring = ring(b -> b.scheduler(time), at(proxy.port()));
+      Channel channel = gate(ring).channel(false).block(LONG);
+      assertThat(channel).isNotNull();
+      ClientCall<ReadRequest, ReadResponse> call =
+          channel.newCall(ByteStreamGrpc.getReadMethod(), CallOptions.DEFAULT);
+      CompletableFuture<Status> end = new CompletableFuture<>();
+      call.start(
+          new ClientCall.Listener<>() {
+            @Override
+            public void onClose(Status status, Metadata trailers) {
+              end.complete(status);
+            }
+          },
+          new Metadata());
+      call.sendMessage(ReadRequest.getDefaultInstance());
+      call.halfClose();
+      until("the stream runs", () -> !server.reads.isEmpty());
+      long before = proxy.bytesToClient();
+      String text = "x".repeat(10_000);
+      server.reads.get(0).onNext(PlainServer.chunk(text));
+      until("it has come in", () -> proxy.bytesToClient() >= before + text.length());
+      proxy.refuse();
+      proxy.cut();
+      until("it is lost", () -> proxy.openClientSockets() == 0);
+      Patience.rest();
+      assertThat(end).as("nobody has asked for what came in").isNotDone();
+
+      call.cancel("not wanted any more", null);
+
+      assertThat(end.orTimeout(20, TimeUnit.SECONDS).join().isOk()).isFalse();
     }
 
     @Test

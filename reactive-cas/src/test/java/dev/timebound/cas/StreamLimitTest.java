@@ -16,6 +16,7 @@ import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.health.MemberStatus;
 import dev.timebound.test.FaultProxy;
+import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -27,6 +28,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -217,6 +219,45 @@ class StreamLimitTest {
     assertThat(proxy.accepted()).isEqualTo(1);
     readers.get(0).cancel();
     assertThat(ring.readAll(digest).block(LONG)).isNotNull();
+  }
+
+  @Test
+  @DisplayName(
+      "CAS-2c CAS-20a a call that sets out while the server lowers its limit waits in gRPC, and"
+          + " blames nobody")
+  void lowered() {
+    AtomicInteger lowerTo = new AtomicInteger();
+    CasRing ring =
+        ring(
+            settings ->
+                settings
+                    .connectionsPerEndpoint(1)
+                    .headers(
+                        context -> { // it has its place, and has not set out
+                          int streams = lowerTo.getAndSet(0);
+                          if (streams > 0) {
+                            server.connections().get(0).maxStreams(streams);
+                          }
+                          return new Metadata();
+                        }));
+    slowReaders(ring, 1);
+    for (int i = 0; i < 4; i++) {
+      server.connections().get(0).maxStreams(STREAMS);
+      lowerTo.set(1);
+      CompletableFuture<@Nullable Throwable> read = end(ring.read(digest));
+      time.advanceTimeBy(Duration.ofSeconds(40));
+
+      assertThat(ours(read.join()))
+          .contains("s0", "waited for a free stream: 2 calls are open on its connection");
+    }
+    assertThat(server.openCalls()).isEqualTo(1);
+    assertThat(status(ring)).isEqualTo(MemberStatus.HEALTHY);
+
+    server.connections().get(0).maxStreams(STREAMS);
+    lowerTo.set(1);
+    CompletableFuture<@Nullable Throwable> read = end(ring.read(digest));
+    readers.get(0).cancel();
+    assertThat(read.join()).isNull();
   }
 
   @Test

@@ -29,6 +29,12 @@ public interface CasConnection {
   /** GOAWAY of NO_ERROR that keeps every call so far: it takes no new one. */
   void goAway();
 
+  /**
+   * Tells the client that it may have so many calls on it at once from here on; returns when the
+   * client knows. Calls under way go on.
+   */
+  void maxStreams(int streams);
+
   /** Closes it in order (TCP FIN), with all its calls. */
   void close();
 

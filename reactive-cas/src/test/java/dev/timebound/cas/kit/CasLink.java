@@ -6,11 +6,13 @@ import io.grpc.netty.shaded.io.netty.buffer.Unpooled;
 import io.grpc.netty.shaded.io.netty.channel.Channel;
 import io.grpc.netty.shaded.io.netty.channel.ChannelHandlerContext;
 import io.grpc.netty.shaded.io.netty.channel.ChannelOption;
+import io.grpc.netty.shaded.io.netty.handler.codec.http2.Http2Connection;
 import io.grpc.netty.shaded.io.netty.handler.codec.http2.Http2Error;
 import io.grpc.netty.shaded.io.netty.handler.codec.http2.Http2Exception;
 import io.grpc.netty.shaded.io.netty.handler.codec.http2.Http2FrameListener;
 import io.grpc.netty.shaded.io.netty.handler.codec.http2.Http2FrameListenerDecorator;
 import io.grpc.netty.shaded.io.netty.handler.codec.http2.Http2Headers;
+import io.grpc.netty.shaded.io.netty.handler.codec.http2.Http2Settings;
 import java.net.InetSocketAddress;
 import java.util.List;
 import java.util.Map;
@@ -159,6 +161,21 @@ final class CasLink implements CasConnection {
                 context,
                 http2.connection().remote().lastStreamCreated(),
                 Http2Error.NO_ERROR.code()));
+  }
+
+  @Override
+  public void maxStreams(int streams) {
+    onLoop(
+        context -> {
+          Http2Settings told = new Http2Settings().maxConcurrentStreams(streams);
+          http2.encoder().writeSettings(context, told, context.newPromise());
+          context.flush();
+        });
+    Http2Connection.Endpoint<?> clients = http2.connection().remote();
+    Wait.until(
+        "the client may have " + streams + " streams",
+        () -> clients.maxActiveStreams() == streams,
+        () -> "it may have " + clients.maxActiveStreams());
   }
 
   @Override
