@@ -236,6 +236,25 @@ class ChannelStallTest {
     }
 
     @Test
+    @DisplayName(
+        "BT-1 BT-15 what came in before a quarantine is its caller's to read until it leaves, and"
+            + " is let go then")
+    void leftovers() {
+      use(
+          new PoolFixture( // where resets are paced the transport is told once
+              b -> b.fixedChannels(2).maxCancelsPerInterval(5, Duration.ofSeconds(30))));
+      suspect();
+      fixture.fakes.get(0).closesLate = true; // messages that nobody asked for hold its close up
+      fixture.passWith(PROBED, other);
+      assertThat(stalled.transport().requested).isZero();
+
+      stalled.cancel();
+
+      assertThat(stalled.transport().requested).as("all that is left").isEqualTo(Integer.MAX_VALUE);
+      stalled.transport().closeCancelled("by the quarantine", null);
+    }
+
+    @Test
     @DisplayName("BT-15 a cancel before the quarantine stays a cancel, and is no quarantined call")
     void cancelBeforeQuarantine() {
       suspect();
