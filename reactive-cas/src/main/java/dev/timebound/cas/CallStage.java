@@ -18,6 +18,9 @@ final class CallStage {
   /** What the end of a call waits for where subscribers that block hold all threads. */
   static final String THREAD = "a thread of deliverOn, all of which are held by subscribers";
 
+  /** What every shard's call waits for where the source of tokens gives none. */
+  static final String TOKEN = "a token of tokenSource";
+
   private static final Supplier<@Nullable String> OUT_OF_OUR_HANDS = () -> null;
 
   private volatile Supplier<@Nullable String> now = OUT_OF_OUR_HANDS;
@@ -27,6 +30,11 @@ final class CallStage {
    */
   void at(Supplier<@Nullable String> waitsFor) {
     now = waitsFor;
+  }
+
+  /** It waits for nothing of this side's any more. */
+  void goesOn() {
+    now = OUT_OF_OUR_HANDS;
   }
 
   /** It is given up as it stands. */

@@ -308,7 +308,8 @@ public final class CasRingBuilder {
   /**
    * Where the bearer token of the calls comes from: subscribed when the first call needs it and
    * once again whenever a server refused the present one as UNAUTHENTICATED, however many calls
-   * were refused; each of those is tried once more. It has 30 s. Default none.
+   * were refused; each of those is tried once more. It has 30 s, and a call waits for it within its
+   * own limits. Default none.
    */
   public CasRingBuilder tokenSource(Mono<String> source) {
     this.tokenSource = Objects.requireNonNull(source, "tokenSource");

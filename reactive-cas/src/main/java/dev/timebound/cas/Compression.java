@@ -1,8 +1,10 @@
 package dev.timebound.cas;
 
+import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 import reactor.util.context.ContextView;
@@ -19,6 +21,9 @@ final class Compression {
   private final ShardCapabilities capabilities;
   private final LongSupplier clock;
   private final Map<Shard, Long> refusedAt = new ConcurrentHashMap<>();
+
+  /** Those that have served a compressed stream. */
+  private final Set<Shard> proven = ConcurrentHashMap.newKeySet();
 
   /**
    * @param on it is wanted, and the library is there
@@ -52,6 +57,23 @@ final class Compression {
     }
   }
 
+  /** The shard has given a compressed stream: it knows what those are called. */
+  void proved(Shard shard) {
+    if (!proven.contains(shard)) {
+      proven.add(shard);
+    }
+  }
+
+  /**
+   * Whether a compressed read may have been refused for what it is called, as {@link
+   * #isRefusal(Throwable)}. Of a shard that has served one NOT_FOUND is of the blob.
+   */
+  boolean isRefusal(Shard shard, Throwable failure) {
+    return isRefusal(failure)
+        && !(proven.contains(shard)
+            && ((StatusRuntimeException) failure).getStatus().getCode() == Status.Code.NOT_FOUND);
+  }
+
   /**
    * Whether a compressed stream may have been refused for what it is called: then the blob is asked
    * for, or sent, once more, uncompressed. A server that does not know such names may as well say
@@ -68,6 +90,7 @@ final class Compression {
 
   /** The shard refused a compressed stream, and served the same one uncompressed. */
   void refused(Shard shard) {
+    proven.remove(shard);
     refusedAt.put(shard, clock.getAsLong());
   }
 

@@ -55,12 +55,6 @@ final class ItemRetries {
         });
   }
 
-  static StatusRuntimeException leftOut(Shard shard, Digest digest) {
-    return Status.INTERNAL
-        .withDescription(shard + ": the answer to a batch leaves out " + digest)
-        .asRuntimeException();
-  }
-
   static StatusRuntimeException failure(Shard shard, Digest digest, com.google.rpc.Status said) {
     return Status.fromCodeValue(said.getCode())
         .withDescription(shard + ": " + digest + ": " + said.getMessage())

@@ -4,13 +4,13 @@ import dev.timebound.cas.wire.ContentAddressableStorageGrpc;
 import dev.timebound.cas.wire.RemoteExecution.FindMissingBlobsRequest;
 import dev.timebound.cas.wire.RemoteExecution.FindMissingBlobsResponse;
 import dev.timebound.health.Claim;
-import io.grpc.Status;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.util.context.ContextView;
@@ -19,7 +19,7 @@ import reactor.util.context.ContextView;
  * One existence check (CAS-25). What a shard that is not the home has is present, what it has not
  * is not missing for that.
  */
-final class Lookup extends KeyRounds<Set<Digest>, Void> {
+final class Lookup extends KeyRounds<Lookup.Answer, Void> {
   /** Half of what gRPC's servers take, so that the message around the digests has its room. */
   private static final int MOST_KEYS = (2 << 20) / WireDigests.MOST_BYTES;
 
@@ -57,8 +57,16 @@ final class Lookup extends KeyRounds<Set<Digest>, Void> {
     return Flux.merge(requests);
   }
 
+  /**
+   * A shard's answer, which names what is missing.
+   *
+   * @param doubt where it names what is no digest, or was not asked for, too: that could hide that
+   *     one of the others is missing
+   */
+  record Answer(Set<Digest> missing, @Nullable Throwable doubt) {}
+
   @Override
-  Mono<Set<Digest>> call(Claim<Shard> claim, Next next, List<Digest> keys, int candidatesLeft) {
+  Mono<Answer> call(Claim<Shard> claim, Next next, List<Digest> keys, int candidatesLeft) {
     FindMissingBlobsRequest request = request(next.shard(), next.function(), keys);
     return calls()
         .unary(
@@ -66,7 +74,7 @@ final class Lookup extends KeyRounds<Set<Digest>, Void> {
             ContentAddressableStorageGrpc.getFindMissingBlobsMethod(),
             request,
             candidatesLeft)
-        .map(answer -> missing(next.shard(), answer, next.function(), keys));
+        .map(answer -> read(next, answer, keys));
   }
 
   private static FindMissingBlobsRequest request(
@@ -79,26 +87,34 @@ final class Lookup extends KeyRounds<Set<Digest>, Void> {
     return request.build();
   }
 
-  /** An answer about something else could hide that a key is missing. */
-  private static Set<Digest> missing(
-      Shard shard, FindMissingBlobsResponse answer, DigestFunction function, List<Digest> keys) {
-    Set<Digest> all = new HashSet<>();
-    answer.getMissingBlobDigestsList().forEach(d -> all.add(WireDigests.from(shard, d, function)));
-    if (!all.isEmpty() && !new HashSet<>(keys).containsAll(all)) {
-      throw Status.INTERNAL
-          .withDescription(shard + ": its answer names a digest that was not asked for")
-          .asRuntimeException();
+  private static Answer read(Next next, FindMissingBlobsResponse answer, List<Digest> keys) {
+    AnswerByDigest<Boolean> said = new AnswerByDigest<>(next.shard(), next.function());
+    answer.getMissingBlobDigestsList().forEach(d -> said.add(d, true, (one, other) -> one));
+    Set<Digest> missing = new HashSet<>(said.digests());
+    if (!missing.isEmpty()) {
+      missing.retainAll(new HashSet<>(keys));
     }
-    return all;
+    if (missing.size() < said.digests().size()) {
+      return new Answer(missing, said.error("its answer names a digest that was not asked for"));
+    }
+    return new Answer(
+        missing,
+        said.hasMalformed() ? said.error("its answer does not tell what is missing") : null);
   }
 
   @Override
-  Flux<Void> answered(Next next, List<Digest> keys, Set<Digest> absent) {
-    if (next.home()) {
-      missing.addAll(absent);
-      return Flux.empty();
+  Flux<Void> answered(Next next, List<Digest> keys, Answer answer) {
+    Throwable doubt = answer.doubt();
+    if (doubt != null) {
+      meters().lookupFailed(next.shard().name());
     }
-    return elsewhere(next.shard(), List.copyOf(absent));
+    if (!next.home()) {
+      return elsewhere(next.shard(), doubt == null ? List.copyOf(answer.missing()) : keys);
+    }
+    missing.addAll(answer.missing());
+    return doubt == null
+        ? Flux.empty()
+        : unknown(keys.stream().filter(key -> !answer.missing().contains(key)).toList(), doubt);
   }
 
   @Override

@@ -11,11 +11,8 @@ import io.grpc.StatusRuntimeException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
-import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.util.context.ContextView;
@@ -119,13 +116,14 @@ final class ReadMany extends KeyRounds<BatchReadBlobsResponse, ReadManyResult> {
 
   @Override
   Flux<ReadManyResult> answered(Next next, List<Digest> keys, BatchReadBlobsResponse answer) {
-    Map<Digest, BatchReadBlobsResponse.Response> byDigest = new HashMap<>();
+    AnswerByDigest<BatchReadBlobsResponse.Response> said =
+        new AnswerByDigest<>(next.shard(), next.function());
     answer
         .getResponsesList()
         .forEach(
             r ->
-                byDigest.merge(
-                    WireDigests.from(next.shard(), r.getDigest(), next.function()),
+                said.add(
+                    r.getDigest(),
                     r,
                     // of two that contradict each other the bytes: they prove themselves
                     (one, other) -> one.getStatus().getCode() == 0 ? one : other));
@@ -134,7 +132,7 @@ final class ReadMany extends KeyRounds<BatchReadBlobsResponse, ReadManyResult> {
     List<ReadManyResult> failed = new ArrayList<>();
     List<Digest> elsewhere = new ArrayList<>();
     for (Digest key : keys) {
-      ReadManyResult result = result(next.shard(), key, byDigest.get(key));
+      ReadManyResult result = result(next.shard(), key, said);
       Throwable failure = result.failure();
       if (failure == null || failure instanceof DataLossException) {
         done.add(result);
@@ -153,14 +151,15 @@ final class ReadMany extends KeyRounds<BatchReadBlobsResponse, ReadManyResult> {
   }
 
   private ReadManyResult result(
-      Shard shard, Digest key, BatchReadBlobsResponse.@Nullable Response answer) {
+      Shard shard, Digest key, AnswerByDigest<BatchReadBlobsResponse.Response> said) {
+    BatchReadBlobsResponse.Response answer = said.get(key);
     if (answer == null) {
-      return ReadManyResult.failed(key, ItemRetries.leftOut(shard, key));
+      return ReadManyResult.failed(key, said.leftOut(key));
     }
     int code = answer.getStatus().getCode();
     if (code == Status.Code.NOT_FOUND.value()) {
-      StatusRuntimeException said = ItemRetries.failure(shard, key, answer.getStatus());
-      return ReadManyResult.failed(key, new BlobNotFoundException(key, shard.name(), said));
+      StatusRuntimeException status = ItemRetries.failure(shard, key, answer.getStatus());
+      return ReadManyResult.failed(key, new BlobNotFoundException(key, shard.name(), status));
     }
     if (code != Status.Code.OK.value()) {
       return ReadManyResult.failed(key, ItemRetries.failure(shard, key, answer.getStatus()));

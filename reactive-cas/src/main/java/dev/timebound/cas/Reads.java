@@ -144,8 +144,14 @@ final class Reads {
     Flux<ReadResponse> packed =
         stream(with, shard, digest, offset, true).doOnNext(message -> begun.set(true));
     return Zstd.decompress(packed, digest)
+        .doOnNext(
+            piece -> {
+              if (!piece.getData().isEmpty()) {
+                compression.proved(shard);
+              }
+            })
         .onErrorResume(
-            e -> !begun.get() && Compression.isRefusal(e),
+            e -> !begun.get() && compression.isRefusal(shard, e),
             e ->
                 plain.doOnNext(
                     served -> {

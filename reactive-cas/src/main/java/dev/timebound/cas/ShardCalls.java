@@ -89,17 +89,8 @@ final class ShardCalls {
             return channel(shard, claim, stage, context)
                 .map(channel -> new Opened(channel, options(context, null, stage), null));
           }
-          AtomicBoolean fetching = new AtomicBoolean(true);
-          return tokens
-              .get()
-              .doOnNext(token -> fetching.set(false))
-              .doOnError(e -> claim.cancelled())
-              .doOnCancel(
-                  () -> {
-                    if (fetching.get()) {
-                      claim.cancelled(); // before whoever ran out of time blames the shard
-                    }
-                  })
+          Token present = tokens.present();
+          return (present == null ? fetched(tokens, claim, stage, context) : Mono.just(present))
               .flatMap(
                   token ->
                       channel(shard, claim, stage, context)
@@ -107,6 +98,42 @@ final class ShardCalls {
                               channel ->
                                   new Opened(channel, options(context, token, stage), token)));
         });
+  }
+
+  /**
+   * Waits for a token, and says so: a source may hang, or die by an Error on a thread of its own,
+   * of which nobody is told.
+   */
+  private Mono<Token> fetched(
+      Tokens source, Claim<Shard> claim, CallStage stage, ContextView context) {
+    long since = settings.now();
+    AtomicBoolean waits = new AtomicBoolean(true);
+    Runnable ended =
+        () -> {
+          if (waits.compareAndSet(true, false)) {
+            Deadlines.current(context).charge("waiting for a token", settings.now() - since);
+          }
+        };
+    stage.at(() -> CallStage.TOKEN);
+    return source
+        .get()
+        .doOnNext(
+            token -> {
+              ended.run();
+              stage.goesOn();
+            })
+        .doOnError(
+            e -> {
+              ended.run();
+              claim.cancelled();
+            })
+        .doOnCancel(
+            () -> {
+              if (waits.get()) {
+                ended.run();
+                claim.cancelled(); // before whoever ran out of time blames the shard
+              }
+            });
   }
 
   private Mono<Channel> channel(

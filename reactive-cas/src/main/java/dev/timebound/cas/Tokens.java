@@ -40,7 +40,7 @@ final class Tokens {
             .onErrorMap(
                 e ->
                     Status.UNAUTHENTICATED
-                        .withDescription("no token: " + e.getMessage())
+                        .withDescription("no token: " + words(e))
                         .withCause(e)
                         .asRuntimeException())
             // It is nobody's in particular: no caller's deadline bounds it.
@@ -64,6 +64,11 @@ final class Tokens {
         });
   }
 
+  private static String words(Throwable failure) {
+    String message = failure instanceof Error ? null : failure.getMessage();
+    return message == null ? failure.toString() : message;
+  }
+
   /** One that no header can carry gRPC would leave out, and log. What it is, is not told. */
   private static void requireHeaderValue(String token) {
     if (token.isEmpty()) {
@@ -79,6 +84,12 @@ final class Tokens {
                 + token.length());
       }
     }
+  }
+
+  /** The token there is; null where it must be waited for. */
+  @Nullable Token present() {
+    Fetch fetch = current.get();
+    return fetch == null ? null : fetch.fetched;
   }
 
   /** The present token, or the one being fetched. */

@@ -1,7 +1,6 @@
 package dev.timebound.cas;
 
 import dev.timebound.cas.wire.RemoteExecution;
-import io.grpc.Status;
 
 /** Digests as the protocol's messages have them. */
 final class WireDigests {
@@ -22,21 +21,5 @@ final class WireDigests {
       case SHA256 -> RemoteExecution.DigestFunction.Value.SHA256;
       case BLAKE3 -> RemoteExecution.DigestFunction.Value.BLAKE3;
     };
-  }
-
-  /**
-   * A digest that a shard has sent.
-   *
-   * @throws io.grpc.StatusRuntimeException INTERNAL where it is none
-   */
-  static Digest from(Shard shard, RemoteExecution.Digest digest, DigestFunction function) {
-    try {
-      return Digest.of(digest.getHash(), digest.getSizeBytes(), function);
-    } catch (IllegalArgumentException malformed) {
-      throw Status.INTERNAL
-          .withDescription(shard + ": its answer has what is no digest: " + malformed.getMessage())
-          .withCause(malformed)
-          .asRuntimeException();
-    }
   }
 }

@@ -10,7 +10,6 @@ import dev.timebound.deadline.Deadlines;
 import dev.timebound.deadline.RetryWithin;
 import dev.timebound.health.Claim;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -160,18 +159,16 @@ final class WriteMany {
 
   private Flux<WriteManyResult> answered(
       Home home, List<Blob> pack, BatchUpdateBlobsResponse answer) {
-    Map<Digest, com.google.rpc.Status> byDigest = new HashMap<>();
+    AnswerByDigest<com.google.rpc.Status> said =
+        new AnswerByDigest<>(home.shard(), home.function());
     answer
         .getResponsesList()
-        .forEach(
-            r ->
-                byDigest.put(
-                    WireDigests.from(home.shard(), r.getDigest(), home.function()), r.getStatus()));
+        .forEach(r -> said.add(r.getDigest(), r.getStatus(), (first, last) -> last));
     List<WriteManyResult> done = new ArrayList<>();
     List<WriteManyResult> failed = new ArrayList<>();
     List<Blob> again = new ArrayList<>();
     for (Blob blob : pack) {
-      WriteManyResult result = result(home.shard(), blob, byDigest);
+      WriteManyResult result = result(home.shard(), blob, said);
       Throwable failure = result.failure();
       if (failure != null && ItemRetries.isTransient(failure) && retries.may(blob.digest())) {
         again.add(blob);
@@ -186,13 +183,13 @@ final class WriteMany {
   }
 
   private static WriteManyResult result(
-      Shard shard, Blob blob, Map<Digest, com.google.rpc.Status> answer) {
-    com.google.rpc.Status said = answer.get(blob.digest());
-    if (said == null) {
-      return blob.failed(ItemRetries.leftOut(shard, blob.digest()));
+      Shard shard, Blob blob, AnswerByDigest<com.google.rpc.Status> said) {
+    com.google.rpc.Status status = said.get(blob.digest());
+    if (status == null) {
+      return blob.failed(said.leftOut(blob.digest()));
     }
-    return said.getCode() == 0
+    return status.getCode() == 0
         ? new WriteManyResult(blob.digest(), null)
-        : blob.failed(ItemRetries.failure(shard, blob.digest(), said));
+        : blob.failed(ItemRetries.failure(shard, blob.digest(), status));
   }
 }

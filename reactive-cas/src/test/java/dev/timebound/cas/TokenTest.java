@@ -1,12 +1,16 @@
 package dev.timebound.cas;
 
 import static dev.timebound.cas.Patience.LONG;
+import static dev.timebound.cas.Patience.until;
 import static dev.timebound.cas.TestRing.end;
 import static dev.timebound.cas.TestRing.failure;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
+import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.DeadlineExceededException;
+import dev.timebound.deadline.Deadlines;
 import dev.timebound.health.MemberStatus;
 import io.grpc.Metadata;
 import io.grpc.Status;
@@ -25,11 +29,14 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.reactivestreams.Publisher;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
 /** The bearer token that calls carry. */
 class TokenTest {
+  private static final String NO_TOKEN = "DEADLINE_EXCEEDED: s0: waited for a token of tokenSource";
+
   private final AtomicInteger fetched = new AtomicInteger();
   private final AtomicReference<String> present = new AtomicReference<>("one");
 
@@ -248,22 +255,77 @@ class TokenTest {
   }
 
   @Test
-  @DisplayName("CAS-20a a source that hangs is no shard's failure")
-  void sourceHangs() {
+  @DisplayName("CAS-20a an Error that the source tells of from another thread is told at once")
+  void sourceTellsOfAnError() {
+    Error dies = new StackOverflowError("too deep");
     TestRing t =
         ring(
             1,
             settings ->
-                settings.retries(0).rpcTimeout(Duration.ofSeconds(2)).tokenSource(Mono.never()));
+                settings.tokenSource(
+                    Mono.create(sink -> new Thread(() -> sink.error(dies)).start())));
+
+    assertThat(failure(t.ring.read(t.put(0, 0))))
+        .hasMessageContaining("UNAUTHENTICATED: no token: java.lang.StackOverflowError: too deep")
+        .hasRootCause(dies);
+  }
+
+  @Test
+  @DisplayName("CAS-3 CAS-20a a source that hangs has a call's time and no more, which is told")
+  void sourceHangs() {
+    TestRing t = ring(1, settings -> hanging(settings, Mono.never()));
     Digest digest = t.put(0, 0);
     for (int i = 0; i < 4; i++) {
       CompletableFuture<@Nullable Throwable> read = end(t.ring.read(digest));
-      CompletableFuture<@Nullable Throwable> lookup = end(t.ring.findMissing(Set.of(digest)));
-      t.passUntilDone(read, Duration.ofSeconds(1));
-      t.passUntilDone(lookup, Duration.ofSeconds(1));
-      assertThat(read.join()).isNotNull();
+      CompletableFuture<BlobPresence> lookup = t.ring.findMissing(Set.of(digest)).toFuture();
+      t.pass(Duration.ofSeconds(2));
+      assertThat(read.join()).hasMessageContaining(NO_TOKEN);
+      assertThat(lookup.join().unknown().get(digest)).hasMessageContaining(NO_TOKEN);
     }
 
     assertThat(t.status(0)).isEqualTo(MemberStatus.HEALTHY);
+  }
+
+  private static CasRingBuilder hanging(CasRingBuilder settings, Mono<String> source) {
+    return settings.retries(0).rpcTimeout(Duration.ofSeconds(2)).tokenSource(source);
+  }
+
+  @Test
+  @DisplayName("CAS-3 CAS-20a an upload waits for its token as long as a call may, and no longer")
+  void uploadWaits() {
+    AtomicInteger asked = new AtomicInteger();
+    Mono<String> once =
+        Mono.defer(() -> asked.incrementAndGet() == 1 ? Mono.just("one") : Mono.never());
+    TestRing t = ring(1, settings -> hanging(settings, once));
+    assertThat(t.ring.write("x".getBytes(UTF_8)).block(LONG)).isNotNull();
+    t.server(0).requireToken("two");
+    CompletableFuture<@Nullable Throwable> write = end(t.ring.write("y".getBytes(UTF_8)));
+    until("the token is fetched again", () -> asked.get() == 2);
+
+    t.pass(Duration.ofSeconds(3));
+
+    assertThat(write.join()).hasMessageContaining(NO_TOKEN);
+    assertThat(t.status(0)).isEqualTo(MemberStatus.HEALTHY);
+  }
+
+  @Test
+  @DisplayName("CAS-3 DL-5 the caller's deadline bounds the wait for a token, and tells of it")
+  void deadlineBoundsIt() {
+    TestRing t = ring(1, settings -> settings.tokenSource(Mono.never()));
+    Digest digest = t.put(0, 0);
+    for (Publisher<?> call :
+        List.<Publisher<?>>of(t.ring.read(digest), t.ring.findMissing(Set.of(digest)))) {
+      Deadline deadline = Deadline.after(Duration.ofMillis(100));
+      assertThat(failure(Flux.from(call).transform(Deadlines.of(deadline))))
+          .isInstanceOf(DeadlineExceededException.class);
+      until("it is charged", () -> deadline.ledger().toString().contains("waiting for a token"));
+    }
+    assertThat(
+            failure(
+                t.ring
+                    .write("x".getBytes(UTF_8))
+                    .transform(Deadlines.within(Duration.ofMillis(100)))))
+        .isInstanceOf(DeadlineExceededException.class);
+    t.pass(Duration.ofSeconds(30)); // ends the question what the server can, which is nobody's own
   }
 }

@@ -116,7 +116,9 @@ class ZstdRefusedTest {
   }
 
   @Test
-  @DisplayName("CAS-30b what is not there is missing, and nothing is learned of zstd from it")
+  @DisplayName(
+      "CAS-30b CAS-32 of one that has served no zstd yet nothing is missing before it is asked for"
+          + " uncompressed, and nothing is learned from it")
   void missing() {
     for (int i = 0; i < 2; i++) {
       assertThat(failure(ring.readAll(digest))).isInstanceOf(BlobNotFoundException.class);
@@ -125,6 +127,33 @@ class ZstdRefusedTest {
     server.put(content);
     assertThat(ring.readAll(digest).block(LONG)).isEqualTo(content);
     assertThat(compressed(server.reads())).endsWith(true).hasSize(5);
+  }
+
+  @Test
+  @DisplayName("CAS-30b CAS-32 of one that has served zstd one NOT_FOUND is enough")
+  void missingOfOneThatServes() {
+    server.put(content);
+    ring.readAll(digest).block(LONG);
+    server.remove(digest);
+
+    assertThat(failure(ring.readAll(digest))).isInstanceOf(BlobNotFoundException.class);
+
+    assertThat(compressed(server.reads())).containsExactly(true, true);
+  }
+
+  @Test
+  @DisplayName("CAS-32 one that served zstd and refuses it must serve it again to be believed")
+  void believedAgain() {
+    server.put(content);
+    ring.readAll(digest).block(LONG);
+    refuse(server.reads(), Status.Code.UNIMPLEMENTED);
+    assertThat(ring.readAll(digest).block(LONG)).isEqualTo(content);
+    time.advanceTimeBy(Duration.ofMinutes(10));
+    refuse(server.reads(), Status.Code.NOT_FOUND);
+
+    assertThat(ring.readAll(digest).block(LONG)).isEqualTo(content);
+
+    assertThat(compressed(server.reads())).containsExactly(true, true, false, true, false);
   }
 
   @ParameterizedTest
