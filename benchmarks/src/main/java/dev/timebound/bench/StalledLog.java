@@ -1,21 +1,17 @@
 package dev.timebound.bench;
 
 import dev.timebound.deadline.Deadline;
-import dev.timebound.fetch.Isolation;
-import dev.timebound.fetch.Offsets;
+import dev.timebound.fetch.ForwardingStore;
 import dev.timebound.fetch.PartitionStore;
 import dev.timebound.fetch.ReadSpec;
 import dev.timebound.fetch.RecordBatch;
-import dev.timebound.fetch.TimestampOffset;
 import dev.timebound.fetch.TopicPartition;
 import dev.timebound.samples.kafka.log.Appended;
 import dev.timebound.samples.kafka.log.MemoryTopicLog;
 import dev.timebound.samples.kafka.log.ProducedBatch;
 import dev.timebound.samples.kafka.log.TopicLog;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
-import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -54,31 +50,14 @@ final class StalledLog implements TopicLog {
     return log.newProducerId();
   }
 
-  private record Store(PartitionStore memory) implements PartitionStore {
-    @Override
-    public Mono<Set<TopicPartition>> existing(Set<TopicPartition> asked) {
-      return memory.existing(asked);
-    }
-
-    @Override
-    public Mono<Offsets> offsets(TopicPartition partition) {
-      return memory.offsets(partition);
+  private static final class Store extends ForwardingStore {
+    Store(PartitionStore memory) {
+      super(memory);
     }
 
     @Override
     public Flux<RecordBatch> read(TopicPartition partition, ReadSpec spec, Deadline budget) {
-      return partition.partition() == 0 ? Flux.never() : memory.read(partition, spec, budget);
-    }
-
-    @Override
-    public Mono<TimestampOffset> offsetFor(
-        TopicPartition partition, long timestamp, Isolation isolation) {
-      return memory.offsetFor(partition, timestamp, isolation);
-    }
-
-    @Override
-    public Optional<Disposable> onAppend(TopicPartition partition, Runnable wake) {
-      return memory.onAppend(partition, wake);
+      return partition.partition() == 0 ? Flux.never() : super.read(partition, spec, budget);
     }
   }
 }

@@ -79,7 +79,7 @@ class AppendWatchesTest {
   void cannotTell() {
     assertThat(watches(store).watch(0, PARTITION)).isEmpty();
     PartitionStore fails =
-        new PartitionStoreAdapter(store) {
+        new ForwardingStore(store) {
           @Override
           public Optional<Disposable> onAppend(TopicPartition partition, Runnable wake) {
             throw new IllegalStateException("no connection");

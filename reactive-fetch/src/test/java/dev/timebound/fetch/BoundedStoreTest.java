@@ -134,7 +134,7 @@ class BoundedStoreTest {
     Bench.Answer<RecordBatch> held = read(0, 60_000);
     // the offsets come without a permit: what waits is the read
     PartitionStore offsetsFree =
-        new PartitionStoreAdapter(bounded) {
+        new ForwardingStore(bounded) {
           @Override
           public reactor.core.publisher.Mono<Offsets> offsets(TopicPartition partition) {
             return bench.store.offsets(partition);

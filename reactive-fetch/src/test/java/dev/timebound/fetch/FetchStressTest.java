@@ -44,7 +44,7 @@ class FetchStressTest {
   }
 
   /** Answers late and on other threads; of some partitions now and then not at all. */
-  private final class Unsteady extends PartitionStoreAdapter {
+  private final class Unsteady extends ForwardingStore {
     private final Random random;
 
     Unsteady(long seed) {

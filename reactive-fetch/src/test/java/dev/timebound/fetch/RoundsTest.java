@@ -141,7 +141,7 @@ class RoundsTest {
   @DisplayName("FE-8 a store whose wake-ups cannot be had is asked again after pauses")
   void cannotTell() {
     PartitionStore deaf =
-        new PartitionStoreAdapter(bench.store) {
+        new ForwardingStore(bench.store) {
           @Override
           public java.util.Optional<reactor.core.Disposable> onAppend(
               TopicPartition partition, Runnable wake) {

@@ -1,30 +1,24 @@
 package dev.timebound.fetch.kit;
 
 import dev.timebound.deadline.Deadline;
-import dev.timebound.fetch.Isolation;
-import dev.timebound.fetch.Offsets;
+import dev.timebound.fetch.ForwardingStore;
 import dev.timebound.fetch.PartitionStore;
 import dev.timebound.fetch.ReadSpec;
 import dev.timebound.fetch.RecordBatch;
-import dev.timebound.fetch.TimestampOffset;
 import dev.timebound.fetch.TopicPartition;
-import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
-import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
 /** The store under test, save that one partition's reads give their batches and never end. */
-final class DeafStore implements PartitionStore {
-  private final PartitionStore store;
+final class DeafStore extends ForwardingStore {
   private final TopicPartition deaf;
   private final AtomicInteger reads = new AtomicInteger();
 
   DeafStore(PartitionStore store, TopicPartition deaf) {
-    this.store = store;
+    super(store);
     this.deaf = deaf;
   }
 
@@ -34,23 +28,8 @@ final class DeafStore implements PartitionStore {
   }
 
   @Override
-  public Mono<Set<TopicPartition>> existing(Set<TopicPartition> asked) {
-    return store.existing(asked);
-  }
-
-  @Override
-  public Mono<Offsets> offsets(TopicPartition partition) {
-    return store.offsets(partition);
-  }
-
-  @Override
-  public Mono<Offsets> authoritativeOffsets(TopicPartition partition) {
-    return store.authoritativeOffsets(partition);
-  }
-
-  @Override
   public Flux<RecordBatch> read(TopicPartition partition, ReadSpec spec, Deadline budget) {
-    Flux<RecordBatch> reading = store.read(partition, spec, budget);
+    Flux<RecordBatch> reading = super.read(partition, spec, budget);
     if (!partition.equals(deaf)) {
       return reading;
     }
@@ -61,17 +40,6 @@ final class DeafStore implements PartitionStore {
         reading.concatWith(Mono.never()).subscribe(new Uncancelled(actual));
       }
     };
-  }
-
-  @Override
-  public Mono<TimestampOffset> offsetFor(
-      TopicPartition partition, long timestamp, Isolation isolation) {
-    return store.offsetFor(partition, timestamp, isolation);
-  }
-
-  @Override
-  public Optional<Disposable> onAppend(TopicPartition partition, Runnable wake) {
-    return store.onAppend(partition, wake);
   }
 
   private record Uncancelled(Subscriber<? super RecordBatch> actual)

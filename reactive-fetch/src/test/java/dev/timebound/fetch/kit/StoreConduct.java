@@ -18,10 +18,11 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
-import org.reactivestreams.Subscriber;
 import org.reactivestreams.Subscription;
+import reactor.core.CoreSubscriber;
 import reactor.core.Disposable;
 import reactor.core.publisher.Mono;
+import reactor.core.publisher.Operators;
 
 /** How a store goes about what it is asked: the part of the contract that no answer shows. */
 abstract class StoreConduct extends StoreContractParts {
@@ -31,7 +32,11 @@ abstract class StoreConduct extends StoreContractParts {
     @Test
     @DisplayName("FE-12 existing() answers a set, an empty one too")
     void noneExists() {
-      assertThat(tested.store().existing(Set.of(new TopicPartition("no-such", 0))).block(BOUND))
+      assertThat(
+              tested
+                  .store()
+                  .existing(Set.of(new TopicPartition("no-such", 0)))
+                  .block(tested.longest()))
           .as("existing() of partitions of which there is none (expected: an empty set)")
           .isNotNull()
           .isEmpty();
@@ -69,45 +74,29 @@ abstract class StoreConduct extends StoreContractParts {
     @Test
     @DisplayName("FE-22 a read that is cancelled gives nothing any more")
     void cancelled() throws InterruptedException {
-      TopicPartition partition = four();
-      AtomicInteger came = new AtomicInteger();
-      CountDownLatch first = new CountDownLatch(1);
+      AtomicInteger came = taken(Long.MAX_VALUE, true);
+      assertThat(came).as("batches of a read that was cancelled at the first one").hasValue(1);
+    }
+
+    @Test
+    @DisplayName("demand is kept: one that asks for one batch gets one")
+    void demand() throws InterruptedException {
+      AtomicInteger came = taken(0, false);
+      assertThat(came).as("batches of a read that was asked for one").hasValue(1);
+    }
+
+    /** What comes of a read that is asked for one batch, and then, behind that one, for more. */
+    private AtomicInteger taken(long more, boolean cancel) throws InterruptedException {
+      Taker taker = new Taker(more, cancel);
       tested
           .store()
-          .read(partition, from(0, 1000, false), Deadline.after(BOUND))
-          .subscribe(
-              new Subscriber<RecordBatch>() {
-                private Subscription subscription = new NoSubscription();
-
-                @Override
-                public void onSubscribe(Subscription given) {
-                  subscription = given;
-                  given.request(1);
-                }
-
-                @Override
-                public void onNext(RecordBatch batch) {
-                  if (came.incrementAndGet() == 1) {
-                    subscription.cancel();
-                    subscription.request(Long.MAX_VALUE);
-                    first.countDown();
-                  }
-                }
-
-                @Override
-                public void onError(Throwable error) {
-                  first.countDown();
-                }
-
-                @Override
-                public void onComplete() {
-                  first.countDown();
-                }
-              });
-      assertThat(first.await(BOUND.toSeconds(), TimeUnit.SECONDS)).isTrue();
+          .read(four(), from(0, 1000, false), Deadline.after(tested.longest()))
+          .subscribe(taker);
+      assertThat(taker.first.await(tested.longest().toMillis(), TimeUnit.MILLISECONDS)).isTrue();
       // only a store that is at fault has something to wait for
       LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(200));
-      assertThat(came).as("batches of a read that was cancelled at the first one").hasValue(1);
+      taker.subscription.cancel();
+      return taker.came;
     }
 
     @Test
@@ -124,7 +113,7 @@ abstract class StoreConduct extends StoreContractParts {
       for (int i = 0; i < 4; i++) {
         int heard = stays.get();
         tested.append(partition, bytes(i, 10), 1, 1);
-        long end = System.nanoTime() + BOUND.toNanos();
+        long end = System.nanoTime() + tested.longest().toNanos();
         while (stays.get() == heard && System.nanoTime() - end < 0) {
           LockSupport.parkNanos(1_000_000);
         }
@@ -136,11 +125,46 @@ abstract class StoreConduct extends StoreContractParts {
     }
   }
 
-  private static final class NoSubscription implements Subscription {
-    @Override
-    public void request(long count) {}
+  /** Reactor's own subscribers would stand in for the store's cancel and demand. */
+  private static final class Taker implements CoreSubscriber<RecordBatch> {
+    private final AtomicInteger came = new AtomicInteger();
+    private final CountDownLatch first = new CountDownLatch(1);
+    private final long more;
+    private final boolean cancel;
+    private volatile Subscription subscription = Operators.emptySubscription();
+
+    Taker(long more, boolean cancel) {
+      this.more = more;
+      this.cancel = cancel;
+    }
 
     @Override
-    public void cancel() {}
+    public void onSubscribe(Subscription given) {
+      subscription = given;
+      given.request(1);
+    }
+
+    @Override
+    public void onNext(RecordBatch batch) {
+      if (came.incrementAndGet() == 1) {
+        if (cancel) {
+          subscription.cancel();
+        }
+        if (more > 0) {
+          subscription.request(more);
+        }
+        first.countDown();
+      }
+    }
+
+    @Override
+    public void onError(Throwable error) {
+      first.countDown();
+    }
+
+    @Override
+    public void onComplete() {
+      first.countDown();
+    }
   }
 }

@@ -10,7 +10,6 @@ import dev.timebound.fetch.ReadSpec;
 import dev.timebound.fetch.RecordBatch;
 import dev.timebound.fetch.TopicPartition;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
@@ -21,9 +20,6 @@ import reactor.core.publisher.Mono;
 
 /** The store under test, and short ways to ask it. */
 abstract class StoreContractParts {
-  /** Only a store that hangs reaches it. */
-  static final Duration BOUND = Duration.ofSeconds(30);
-
   StoreUnderTest tested;
 
   /** A store to test; closed after each test. */
@@ -37,7 +33,7 @@ abstract class StoreContractParts {
   @AfterEach
   final void nothingIsLeft() throws InterruptedException {
     try {
-      long end = System.nanoTime() + BOUND.toNanos();
+      long end = System.nanoTime() + tested.longest().toNanos();
       while (tested.held() != 0 && System.nanoTime() - end < 0) {
         TimeUnit.MILLISECONDS.sleep(5);
       }
@@ -69,20 +65,20 @@ abstract class StoreContractParts {
   }
 
   List<RecordBatch> read(TopicPartition partition, ReadSpec spec) {
-    return read(partition, spec, Deadline.after(BOUND));
+    return read(partition, spec, Deadline.after(tested.longest()));
   }
 
   List<RecordBatch> read(TopicPartition partition, ReadSpec spec, Deadline budget) {
     return got(
         Flux.from(
-                Deadlines.<RecordBatch>within(BOUND)
+                Deadlines.<RecordBatch>within(tested.longest())
                     .apply(tested.store().read(partition, spec, budget)))
             .collectList());
   }
 
-  static <T> T got(Mono<T> mono) {
+  <T> T got(Mono<T> mono) {
     return Objects.requireNonNull(
-        mono.block(BOUND), "the store's Mono was empty (expected: one answer)");
+        mono.block(tested.longest()), "the store's Mono was empty (expected: one answer)");
   }
 
   static List<Long> bases(List<RecordBatch> batches) {

@@ -67,6 +67,11 @@ public interface StoreUnderTest extends AutoCloseable {
     return Duration.ofMillis(500);
   }
 
+  /** How long a call may take, or what it held be held, at most: a store that hangs reaches it. */
+  default Duration longest() {
+    return Duration.ofSeconds(30);
+  }
+
   /** Reads that hold something of the store's: a connection, a file, a permit. */
   default int held() {
     return 0;

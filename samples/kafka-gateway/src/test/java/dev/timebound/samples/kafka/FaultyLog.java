@@ -1,12 +1,11 @@
 package dev.timebound.samples.kafka;
 
 import dev.timebound.deadline.Deadline;
-import dev.timebound.fetch.Isolation;
+import dev.timebound.fetch.ForwardingStore;
 import dev.timebound.fetch.Offsets;
 import dev.timebound.fetch.PartitionStore;
 import dev.timebound.fetch.ReadSpec;
 import dev.timebound.fetch.RecordBatch;
-import dev.timebound.fetch.TimestampOffset;
 import dev.timebound.fetch.TopicPartition;
 import dev.timebound.samples.kafka.log.Appended;
 import dev.timebound.samples.kafka.log.MemoryTopicLog;
@@ -125,16 +124,9 @@ final class FaultyLog implements TopicLog {
         .doOnCancel(hanging::decrementAndGet);
   }
 
-  private final class Store implements PartitionStore {
-    private final PartitionStore store;
-
+  private final class Store extends ForwardingStore {
     Store(PartitionStore store) {
-      this.store = store;
-    }
-
-    @Override
-    public Mono<Set<TopicPartition>> existing(Set<TopicPartition> asked) {
-      return store.existing(asked);
+      super(store);
     }
 
     @Override
@@ -143,7 +135,12 @@ final class FaultyLog implements TopicLog {
           () ->
               offsets.contains(partition)
                   ? FaultyLog.this.<Offsets>hang().next()
-                  : store.offsets(partition));
+                  : super.offsets(partition));
+    }
+
+    @Override
+    public Mono<Offsets> authoritativeOffsets(TopicPartition partition) {
+      return offsets(partition);
     }
 
     @Override
@@ -151,20 +148,13 @@ final class FaultyLog implements TopicLog {
       return Flux.defer(
           () -> {
             begun.incrementAndGet();
-            return reads.contains(partition) ? hang() : store.read(partition, spec, budget);
+            return reads.contains(partition) ? hang() : super.read(partition, spec, budget);
           });
     }
 
     @Override
-    public Mono<TimestampOffset> offsetFor(
-        TopicPartition partition, long timestamp, Isolation isolation) {
-      return store.offsetFor(partition, timestamp, isolation);
-    }
-
-    @Override
     public Optional<Disposable> onAppend(TopicPartition partition, Runnable wake) {
-      return store
-          .onAppend(partition, wake)
+      return super.onAppend(partition, wake)
           .map(
               listening -> {
                 waiting.incrementAndGet();

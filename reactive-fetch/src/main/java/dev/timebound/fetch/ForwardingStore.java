@@ -1,18 +1,24 @@
 package dev.timebound.fetch;
 
 import dev.timebound.deadline.Deadline;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
-/** Hands everything on, to be overridden in part. */
-class PartitionStoreAdapter implements PartitionStore {
+/**
+ * A store around another one, to which it hands on whatever is not overridden, the calls that have
+ * a default among them: one that is left out would change what the other says of itself. {@link
+ * #authoritativeOffsets} are the other's own, not {@link #offsets} as they are overridden here: who
+ * changes one has the other to think of. Thread-safe where the other is.
+ */
+public abstract class ForwardingStore implements PartitionStore {
   private final PartitionStore store;
 
-  PartitionStoreAdapter(PartitionStore store) {
-    this.store = store;
+  protected ForwardingStore(PartitionStore store) {
+    this.store = Objects.requireNonNull(store, "store");
   }
 
   @Override
@@ -23,6 +29,11 @@ class PartitionStoreAdapter implements PartitionStore {
   @Override
   public Mono<Offsets> offsets(TopicPartition partition) {
     return store.offsets(partition);
+  }
+
+  @Override
+  public Mono<Offsets> authoritativeOffsets(TopicPartition partition) {
+    return store.authoritativeOffsets(partition);
   }
 
   @Override
@@ -39,5 +50,10 @@ class PartitionStoreAdapter implements PartitionStore {
   @Override
   public Optional<Disposable> onAppend(TopicPartition partition, Runnable wake) {
     return store.onAppend(partition, wake);
+  }
+
+  @Override
+  public boolean finishesInBackground() {
+    return store.finishesInBackground();
   }
 }
