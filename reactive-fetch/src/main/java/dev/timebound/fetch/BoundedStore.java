@@ -28,15 +28,13 @@ public final class BoundedStore implements PartitionStore {
   private final PartitionStore store;
   private final String name;
   private final Permits permits;
-  private final FetchMeters meters;
+  private final PermitMeters meters;
 
   private BoundedStore(Builder builder) {
     store = builder.store;
     name = builder.name;
     permits = new Permits(name, builder.permits, builder.ofOne(), builder.maxWaiting);
-    meters = FetchMeters.of(builder.meters);
-    meters.gauge("timebound.fetch.permits.held", name, permits, Permits::held);
-    meters.gauge("timebound.fetch.permits.waiting", name, permits, Permits::waiting);
+    meters = PermitMeters.of(builder.meters, name, permits);
   }
 
   /**
@@ -153,7 +151,7 @@ public final class BoundedStore implements PartitionStore {
       if (trace != null && granted) {
         trace.waiting(false);
       }
-      meters.permit(name, granted, until.scheduler().now(TimeUnit.NANOSECONDS) - since);
+      meters.waited(granted, until.scheduler().now(TimeUnit.NANOSECONDS) - since);
     }
   }
 

@@ -2,20 +2,18 @@ package dev.timebound.fetch;
 
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.DistributionSummary;
-import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.function.ToDoubleFunction;
 import org.jspecify.annotations.Nullable;
 
-/** What the module counts. Without a registry it counts nothing. */
+/** What a fetcher counts, under its name. Without a registry it counts nothing. */
 abstract class FetchMeters {
   static final FetchMeters NONE = new FetchMeters() {};
 
-  static FetchMeters of(@Nullable MeterRegistry registry) {
-    return registry == null ? NONE : new InRegistry(registry);
+  static FetchMeters of(@Nullable MeterRegistry registry, String fetcher) {
+    return registry == null ? NONE : new InRegistry(registry, fetcher);
   }
 
   /** A read was given up. (FE-23) */
@@ -27,15 +25,10 @@ abstract class FetchMeters {
   /** A request was answered, or cancelled. */
   void request(String outcome, int rounds, long bytes, long nanos) {}
 
-  /** A read had, or did not get, its permit. */
-  void permit(String store, boolean granted, long nanos) {}
-
-  /** A figure of a bounded store. */
-  <T> void gauge(String name, String store, T of, ToDoubleFunction<T> value) {}
-
   /** The only place that touches Micrometer's types at run time: it is optional. */
   private static final class InRegistry extends FetchMeters {
     private final MeterRegistry registry;
+    private final String fetcher;
     private final DistributionSummary bytes;
     private final DistributionSummary rounds;
 
@@ -44,16 +37,19 @@ abstract class FetchMeters {
 
     private final ConcurrentHashMap<String, Timer> turns = new ConcurrentHashMap<>();
 
-    InRegistry(MeterRegistry registry) {
+    InRegistry(MeterRegistry registry, String fetcher) {
       this.registry = registry;
+      this.fetcher = fetcher;
       this.bytes =
           DistributionSummary.builder("timebound.fetch.bytes")
               .description("bytes of batches answered by a request")
               .baseUnit("bytes")
+              .tag("fetcher", fetcher)
               .register(registry);
       this.rounds =
           DistributionSummary.builder("timebound.fetch.rounds")
               .description("rounds of a request over its partitions")
+              .tag("fetcher", fetcher)
               .register(registry);
     }
 
@@ -61,6 +57,7 @@ abstract class FetchMeters {
     void abandoned(Abandoned what) {
       Counter.builder("timebound.fetch.read.deadline.exceeded")
           .description("reads that were abandoned")
+          .tag("fetcher", fetcher)
           .tag("operation", what.operation().tag)
           .tag("stage", what.stage().tag)
           .register(registry)
@@ -81,21 +78,6 @@ abstract class FetchMeters {
       bytes.record(read);
     }
 
-    @Override
-    void permit(String store, boolean granted, long nanos) {
-      Timer.builder("timebound.fetch.permit.wait")
-          .description("waits for a permit of a bounded store")
-          .tag("store", store)
-          .tag("granted", Boolean.toString(granted))
-          .register(registry)
-          .record(nanos, TimeUnit.NANOSECONDS);
-    }
-
-    @Override
-    <T> void gauge(String name, String store, T of, ToDoubleFunction<T> value) {
-      Gauge.builder(name, of, value).tag("store", store).register(registry);
-    }
-
     private Timer timer(
         ConcurrentHashMap<String, Timer> known, String name, String description, String outcome) {
       Timer timer = known.get(outcome);
@@ -106,6 +88,7 @@ abstract class FetchMeters {
               o ->
                   Timer.builder(name)
                       .description(description)
+                      .tag("fetcher", fetcher)
                       .tag("outcome", o)
                       .register(registry));
     }

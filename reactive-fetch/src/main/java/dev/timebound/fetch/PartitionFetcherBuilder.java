@@ -43,7 +43,10 @@ public final class PartitionFetcherBuilder {
     return this;
   }
 
-  /** Of its group in the health engine; one of its own for each fetcher. Default {@code fetch}. */
+  /**
+   * Of its group in the health engine, and the meters' tag {@code fetcher}: one of its own for each
+   * fetcher that shares either with another. Default {@code fetch}.
+   */
   public PartitionFetcherBuilder name(String group) {
     name = Settings.name("name", group);
     return this;
@@ -180,7 +183,7 @@ public final class PartitionFetcherBuilder {
     boolean own = health == null;
     HealthEngine engine = health == null ? ownEngine(clock) : health;
     KeyedHealth<TopicPartition> group = engine.keyed(name, penalty, mostPenalised);
-    FetchMeters counts = FetchMeters.of(meters);
+    FetchMeters counts = FetchMeters.of(meters, name);
     FetchSettings settings =
         new FetchSettings(
             policy,

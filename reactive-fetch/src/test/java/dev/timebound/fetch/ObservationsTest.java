@@ -4,6 +4,9 @@ import static dev.timebound.fetch.Bench.request;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.micrometer.common.KeyValue;
+import io.micrometer.core.instrument.Meter;
+import io.micrometer.core.instrument.Statistic;
+import io.micrometer.core.instrument.search.Search;
 import io.micrometer.observation.Observation;
 import io.micrometer.observation.ObservationHandler;
 import io.micrometer.observation.ObservationRegistry;
@@ -88,6 +91,47 @@ class ObservationsTest {
       assertThat(turns(bench, "read")).isEqualTo(1);
       assertThat(turns(bench, "empty")).isEqualTo(8);
     }
+  }
+
+  @Test
+  @DisplayName("FE-23 two fetchers on one registry are measured each under its name")
+  void named() {
+    try (Bench bench = new Bench(SharePolicy.HALVING)) {
+      bench.store.on(0).stalls();
+      try (PartitionFetcher second =
+          PartitionFetcher.builder(bench.store)
+              .policy(SharePolicy.HALVING)
+              .scheduler(bench.time)
+              .health(bench.health)
+              .name("second")
+              .meters(bench.meters)
+              .build()) {
+        bench.fetch(request(500, 0));
+        bench.run(second.fetch(request(500, 0).build()));
+        bench.run(second.fetch(request(500, 0).build()));
+      }
+      assertThat(ofFetcher(bench, "fetch")).containsOnly(1.0);
+      assertThat(ofFetcher(bench, "second")).containsOnly(2.0);
+      assertThat(bench.meters.getMeters())
+          .filteredOn(meter -> meter.getId().getName().startsWith("timebound.fetch"))
+          .allSatisfy(meter -> assertThat(meter.getId().getTag("fetcher")).isNotNull());
+    }
+  }
+
+  /** The counts of all its meters. */
+  private static List<Double> ofFetcher(Bench bench, String name) {
+    List<Double> counts = new ArrayList<>();
+    for (Meter meter : Search.in(bench.meters).tag("fetcher", name).meters()) {
+      meter
+          .measure()
+          .forEach(
+              each -> {
+                if (each.getStatistic() == Statistic.COUNT) {
+                  counts.add(each.getValue());
+                }
+              });
+    }
+    return counts;
   }
 
   private static long requests(Bench bench, String outcome) {
