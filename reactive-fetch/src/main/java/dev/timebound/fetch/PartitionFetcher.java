@@ -73,7 +73,8 @@ public final class PartitionFetcher implements AutoCloseable {
    *
    * <p>Fails with {@link FetchException} where the offset is out of range or the partition unknown,
    * and with {@link dev.timebound.deadline.DeadlineExceededException} where the caller's deadline
-   * passes. A stall is waited out, and a failing store asked again, after 100 ms to 5 s.
+   * passes, whose cause is what the store failed with last, if it did since its last answer. A
+   * stall is waited out, and a failing store asked again, after 100 ms to 5 s.
    */
   public Flux<RecordBatch> tail(TopicPartition partition, long offset, Isolation isolation) {
     Objects.requireNonNull(partition, "partition");

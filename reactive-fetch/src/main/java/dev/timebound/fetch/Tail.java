@@ -1,7 +1,11 @@
 package dev.timebound.fetch;
 
+import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.DeadlineExceededException;
+import dev.timebound.deadline.Deadlines;
 import java.time.Duration;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.core.scheduler.Scheduler;
@@ -19,6 +23,9 @@ final class Tail {
   private final Isolation isolation;
   private long next;
 
+  /** The store's, since its last answer. */
+  private volatile @Nullable Throwable failure;
+
   Tail(
       PartitionFetcher fetcher,
       Scheduler scheduler,
@@ -34,13 +41,22 @@ final class Tail {
 
   /** To be subscribed once. The next Fetch begins when the last one's batches have been taken. */
   Flux<RecordBatch> batches() {
+    return Deadlines.deferMany("tail", this::until);
+  }
+
+  private Flux<RecordBatch> until(Deadline deadline) {
     return Mono.defer(this::fetch)
+        .doOnError(FetchException.class, error -> failure = error)
         .retryWhen(
             Retry.backoff(Long.MAX_VALUE, FIRST_PAUSE)
                 .maxBackoff(LONGEST_PAUSE)
                 .scheduler(scheduler)
                 .transientErrors(true)
                 .filter(e -> e instanceof FetchException f && f.error() == ErrorCode.STORAGE_ERROR))
+        .transform(Deadlines.of(deadline, "tail")) // a pause may be longer than what is left
+        .onErrorMap(
+            DeadlineExceededException.class,
+            late -> new DeadlineExceededException("tail", deadline, failure))
         .flatMapIterable(batches -> batches)
         .repeat();
   }
@@ -59,6 +75,7 @@ final class Tail {
     if (data.error() != ErrorCode.NONE) {
       throw new FetchException(partition, next, data.error(), data.cause());
     }
+    failure = null;
     List<RecordBatch> batches = data.batches();
     if (!batches.isEmpty()) {
       next = batches.get(batches.size() - 1).nextOffset();

@@ -96,17 +96,46 @@ class TailTest {
     assertThat(answer.error).isInstanceOf(FetchException.class);
   }
 
+  private Bench.Answer<RecordBatch> within(double ms) {
+    Deadline caller = Deadline.after(ScriptedStore.duration(ms), bench.time);
+    Flux<RecordBatch> bounded =
+        bench.fetcher.tail(partition, 0).contextWrite(context -> Deadlines.put(context, caller));
+    return bench.subscribe(bounded);
+  }
+
   @Test
   @DisplayName("FE-1 the caller's deadline ends it")
   void deadline() {
     bench.store.on(0).end(2).tells();
-    Deadline caller = Deadline.after(ScriptedStore.duration(7000), bench.time);
-    Flux<RecordBatch> bounded =
-        bench.fetcher.tail(partition, 0).contextWrite(context -> Deadlines.put(context, caller));
-    Bench.Answer<RecordBatch> answer = bench.subscribe(bounded);
+    Bench.Answer<RecordBatch> answer = within(7000);
     bench.advance(10_000);
     assertThat(answer.items).hasSize(2);
-    assertThat(answer.error).isInstanceOf(DeadlineExceededException.class);
+    assertThat(answer.error).isInstanceOf(DeadlineExceededException.class).hasNoCause();
     assertThat(answer.at).isEqualTo(7000);
+  }
+
+  @Test
+  @DisplayName("FE-1 the caller's deadline ends a pause too, and tells what the store failed with")
+  void failing() {
+    IllegalStateException torn = new IllegalStateException("torn");
+    ScriptedStore.Script script = bench.store.on(0).end(2).tells().fails(torn);
+    Bench.Answer<RecordBatch> answer = within(20_000);
+    bench.advance(30_000);
+    assertThat(answer.error)
+        .isInstanceOfSatisfying(
+            DeadlineExceededException.class, late -> assertThat(late.operation()).isEqualTo("tail"))
+        .hasRootCause(torn);
+    assertThat(answer.error)
+        .cause()
+        .isInstanceOfSatisfying(
+            FetchException.class,
+            cause -> assertThat(cause.error()).isEqualTo(ErrorCode.STORAGE_ERROR));
+    assertThat(answer.at).as("not at the end of a pause").isEqualTo(20_000);
+    answer = within(20_000);
+    bench.advance(2500);
+    script.healthy();
+    bench.advance(20_000);
+    assertThat(answer.items).as("asked again after a pause").hasSize(2);
+    assertThat(answer.error).as("it has answered since").hasNoCause();
   }
 }
