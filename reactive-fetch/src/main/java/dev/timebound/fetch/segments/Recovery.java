@@ -132,7 +132,10 @@ final class Recovery {
       // made, and the process or the machine died before a batch was in it
       return !last && refused(segment, 0, "no header (expected: one, as segments follow)");
     }
-    SegmentHeader.check(segment.file, bytes, segment.base);
+    SegmentHeader.Fault fault = SegmentHeader.fault(bytes, segment.base);
+    if (fault != null) {
+      return damaged(segment, last, bytes, fault);
+    }
     if (segment.base != next) {
       // of an empty one nothing is lost: the one before it was not yet forced to the disk
       Walk walk = Walk.over(bytes, segment.base, transactions, 1);
@@ -154,6 +157,31 @@ final class Recovery {
       return true;
     }
     return walk(found, i, bytes);
+  }
+
+  /**
+   * A header of which only a part was written goes as any other end of the log does, where nothing
+   * behind it can be read, and no index says that there was something. One of another version is
+   * not ours to judge, unless what is behind it is of this one.
+   *
+   * @return false, where the log is to be cut there
+   */
+  private boolean damaged(
+      Segment segment, boolean last, ByteBuffer bytes, SegmentHeader.Fault fault) {
+    boolean empty = Walk.over(bytes, segment.base, transactions, 1).isEmpty();
+    if (empty && fault.isVersion()) {
+      throw refusal(segment, fault.at(), fault.what());
+    }
+    if (empty && last && IndexFile.summary(segment) == null) {
+      LOG.warn(
+          "segments: {} at {}: {}, and no whole batch behind it; cut there, the next offset is {}",
+          segment,
+          fault.at(),
+          fault.what(),
+          next);
+      return false;
+    }
+    return refused(segment, fault.at(), fault.what());
   }
 
   private void seal() {
@@ -232,13 +260,16 @@ final class Recovery {
 
   /** False where the log is to be cut there instead. */
   private boolean refused(Segment segment, long at, String what) {
-    SegmentStoreException refusal =
-        new SegmentStoreException(segment.file + " at " + at + ": " + what, null);
+    SegmentStoreException refusal = refusal(segment, at, what);
     if (!parts.settings().cutAtFault()) {
       throw refusal;
     }
     LOG.warn("segments: {}; cut there, with all that follows", refusal.getMessage());
     return false;
+  }
+
+  private static SegmentStoreException refusal(Segment segment, long at, String what) {
+    return new SegmentStoreException(segment.file + " at " + at + ": " + what, null);
   }
 
   private void cut(List<Segment> gone) throws IOException {

@@ -1,7 +1,7 @@
 package dev.timebound.fetch.segments;
 
 import java.nio.ByteBuffer;
-import java.nio.file.Path;
+import org.jspecify.annotations.Nullable;
 
 /** The first {@value #SIZE} bytes of a segment: what it is, its version, its base offset. */
 final class SegmentHeader {
@@ -34,23 +34,28 @@ final class SegmentHeader {
     return true;
   }
 
-  /**
-   * @throws SegmentStoreException where it is no segment of this version and base offset
-   */
-  static void check(Path file, ByteBuffer segment, long base) {
-    expect(file, 0, "magic", segment.getLong(0), MAGIC);
-    expect(file, VERSION_AT, "version", segment.getInt(VERSION_AT), VERSION);
-    expect(file, BASE_AT, "base offset", segment.getLong(BASE_AT), base);
+  /** What does not stand there as it must, and where; null for a segment of this base offset. */
+  static @Nullable Fault fault(ByteBuffer segment, long base) {
+    long magic = segment.getLong(0);
+    if (magic != MAGIC) {
+      return new Fault(
+          0, "magic " + Long.toHexString(magic) + " (expected: " + Long.toHexString(MAGIC) + ")");
+    }
+    int version = segment.getInt(VERSION_AT);
+    if (version != VERSION) {
+      return new Fault(VERSION_AT, "version " + version + " (expected: " + VERSION + ")");
+    }
+    long found = segment.getLong(BASE_AT);
+    return found == base
+        ? null
+        : new Fault(BASE_AT, "base offset " + found + " (expected: " + base + ")");
   }
 
-  private static void expect(Path file, int at, String what, long is, long expected) {
-    if (is != expected) {
-      boolean magic = at == 0;
-      throw SegmentStoreException.at(
-          file,
-          at,
-          what + " " + (magic ? Long.toHexString(is) : Long.toString(is)),
-          magic ? Long.toHexString(expected) : Long.toString(expected));
+  /** What is wrong with a header. */
+  record Fault(int at, String what) {
+    /** Whether it may be what another version wrote, and no damage. */
+    boolean isVersion() {
+      return at == VERSION_AT;
     }
   }
 }

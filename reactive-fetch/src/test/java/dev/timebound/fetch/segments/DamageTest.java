@@ -28,6 +28,8 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 import reactor.core.Disposable;
 
 @DisplayName("A directory that is not as it was left")
@@ -101,6 +103,43 @@ class DamageTest {
       scribble(segment(copy, 18), 11, 1);
       scribble(segment(copy, 18), 23, 19);
       refused(copy, segment(copy, 18) + " at 16: base offset 19 (expected: 18)");
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 11, 23})
+    @DisplayName("FS-2 a damaged header of a full segment, or before whole batches; cut if so set")
+    void damagedHeader(int at) throws IOException {
+      Path copy = tenThenKilled(directory);
+      scribble(segment(copy, 18), at, 0x5a);
+      refused(copy, segment(copy, 18).toString(), "(expected: ");
+      assertThat(found(small(copy).cutAtFault(true))).isEqualTo(threes(0, 6));
+      scribble(segment(copy, 0), at, 0x5a);
+      refused(copy, segment(copy, 0).toString(), "(expected: ");
+      assertThat(found(small(copy).cutAtFault(true))).isEmpty();
+    }
+
+    @Test
+    @DisplayName("FS-2 a damaged header of a segment that was full, by its index")
+    void damagedFirstPage() throws IOException {
+      SegmentStore store = open(small(directory));
+      append(store, 10);
+      close(store);
+      scribble(segment(directory, 18), 0, 'x');
+      scribble(segment(directory, 18), FIRST, 1, 2, 3, 4);
+      refused(directory, segment(directory, 18) + " at 0: magic");
+      assertThat(found(small(directory).cutAtFault(true))).isEqualTo(threes(0, 6));
+    }
+
+    @Test
+    @DisplayName("FS-2 what another version wrote is refused, and never cut")
+    void anotherVersion() throws IOException {
+      Path copy = tenThenKilled(directory);
+      scribble(segment(copy, 18), 11, 2);
+      scribble(segment(copy, 18), FIRST, 1, 2, 3, 4);
+      refused(copy, segment(copy, 18) + " at 8: version 2 (expected: 1)");
+      assertThatThrownBy(() -> close(got(small(copy).cutAtFault(true).open())))
+          .hasMessageContaining("version 2 (expected: 1)");
+      assertThat(segment(copy, 18)).exists();
     }
 
     @Test

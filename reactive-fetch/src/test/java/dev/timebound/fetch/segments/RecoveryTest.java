@@ -38,6 +38,7 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 @DisplayName("What is found when a store is opened")
@@ -118,6 +119,17 @@ class RecoveryTest {
     void madeSegment(int written) throws IOException {
       Path copy = tenThenKilled(directory);
       truncate(segment(copy, 18), written);
+      assertThat(found(small(copy))).isEqualTo(threes(0, 6));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, 32", "23, 32", "4, 120", "16, 300"})
+    @DisplayName("FS-2 a header that is not as it was written, and no whole batch behind it")
+    void tornHeader(int at, int length) throws IOException {
+      Path copy = tenThenKilled(directory);
+      scribble(segment(copy, 18), at, 0x5a);
+      scribble(segment(copy, 18), FIRST + 20, 0x5a);
+      truncate(segment(copy, 18), length);
       assertThat(found(small(copy))).isEqualTo(threes(0, 6));
     }
 
