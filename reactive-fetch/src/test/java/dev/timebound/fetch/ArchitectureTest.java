@@ -52,12 +52,13 @@ class ArchitectureTest {
       noClasses()
           .that()
           .haveNameNotMatching(
-              ".*\\.(FetchMeters.*|FetchObservations.*|PartitionFetcherBuilder|BoundedStore.*"
+              ".*\\.(FetchMeters.*|FetchObservations.*|PermitMeters.*"
+                  + "|PartitionFetcherBuilder|BoundedStore.*"
                   + "|SegmentMeters.*|SegmentStoreBuilder)")
           .should()
           .dependOnClassesThat()
           .resideInAPackage("io.micrometer..")
-          .because("Micrometer is optional: three classes touch it at run time");
+          .because("Micrometer is optional: few classes touch it at run time");
 
   @ArchTest
   static final ArchRule decisionsHaveNoTimers =
@@ -93,6 +94,7 @@ class ArchitectureTest {
             "FetchException",
             "FetchRequest",
             "FetchResponse",
+            "ForwardingStore",
             "Fsync",
             "Isolation",
             "ListedOffset",

@@ -5,12 +5,12 @@ import java.util.concurrent.locks.LockSupport;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 
 /** Waits for a condition, with a bound that only a broken build reaches. */
-final class Eventually {
+public final class Eventually {
   private static final Duration BOUND = Duration.ofSeconds(30);
 
   private Eventually() {}
 
-  static void eventually(ThrowingCallable assertion) {
+  public static void eventually(ThrowingCallable assertion) {
     long end = System.nanoTime() + BOUND.toNanos();
     for (; ; ) {
       try {

@@ -1,5 +1,6 @@
 package dev.timebound.fetch.pg;
 
+import static dev.timebound.fetch.Eventually.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.deadline.Deadline;
@@ -30,8 +31,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
-import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -238,21 +237,6 @@ final class PgBench implements AutoCloseable {
     Counter counter =
         meters.find("timebound.pg.routes").tag("target", target).tag("reason", reason).counter();
     return counter == null ? 0 : (int) counter.count();
-  }
-
-  static void eventually(ThrowingCallable assertion) {
-    long end = System.nanoTime() + BOUND.toNanos();
-    for (; ; ) {
-      try {
-        assertion.call();
-        return;
-      } catch (Throwable e) {
-        if (System.nanoTime() - end > 0) {
-          throw new AssertionError("not within " + BOUND + ": " + e.getMessage(), e);
-        }
-        LockSupport.parkNanos(5_000_000);
-      }
-    }
   }
 
   @Override

@@ -1,6 +1,6 @@
 package dev.timebound.fetch.pg;
 
-import static dev.timebound.fetch.pg.PgBench.eventually;
+import static dev.timebound.fetch.Eventually.eventually;
 import static dev.timebound.fetch.pg.PgBench.got;
 import static org.assertj.core.api.Assertions.assertThat;
 

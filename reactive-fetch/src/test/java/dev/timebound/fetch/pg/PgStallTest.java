@@ -1,7 +1,7 @@
 package dev.timebound.fetch.pg;
 
+import static dev.timebound.fetch.Eventually.eventually;
 import static dev.timebound.fetch.pg.PgBench.BOUND;
-import static dev.timebound.fetch.pg.PgBench.eventually;
 import static dev.timebound.fetch.pg.PgBench.got;
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,5 +1,6 @@
 package dev.timebound.fetch.s3;
 
+import static dev.timebound.fetch.Eventually.eventually;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.deadline.Deadline;
@@ -16,9 +17,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.UnaryOperator;
-import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import software.amazon.awssdk.auth.credentials.AwsBasicCredentials;
@@ -162,21 +161,6 @@ final class S3Bench implements AutoCloseable {
   /** Soon: the SDK gives an answer before it ends its request. */
   void nothingOpen() {
     eventually(() -> assertThat(requests.open()).as("requests left").isZero());
-  }
-
-  static void eventually(ThrowingCallable assertion) {
-    long end = System.nanoTime() + BOUND.toNanos();
-    for (; ; ) {
-      try {
-        assertion.call();
-        return;
-      } catch (Throwable e) {
-        if (System.nanoTime() - end > 0) {
-          throw new AssertionError("not within " + BOUND + ": " + e.getMessage(), e);
-        }
-        LockSupport.parkNanos(5_000_000);
-      }
-    }
   }
 
   @Override

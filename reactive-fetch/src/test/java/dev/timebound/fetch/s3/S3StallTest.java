@@ -1,7 +1,7 @@
 package dev.timebound.fetch.s3;
 
+import static dev.timebound.fetch.Eventually.eventually;
 import static dev.timebound.fetch.s3.S3Bench.BOUND;
-import static dev.timebound.fetch.s3.S3Bench.eventually;
 import static dev.timebound.fetch.s3.S3Bench.from;
 import static dev.timebound.fetch.s3.S3Bench.got;
 import static dev.timebound.fetch.s3.S3Bench.reading;

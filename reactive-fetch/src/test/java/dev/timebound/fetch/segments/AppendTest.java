@@ -23,39 +23,16 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.NullUnmarked;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import reactor.core.publisher.Flux;
 
 @DisplayName("Appends")
 @NullUnmarked // fields are set before each test
-class AppendTest {
-  @TempDir Path directory;
-  private final FaultyDisk disk = new FaultyDisk();
-  private SegmentStore store;
-
-  @BeforeEach
-  void begin() {
-    store = open(small(directory).disk(disk).fsync(Fsync.never()));
-  }
-
-  @AfterEach
-  void nothingIsLeft() {
-    Stores.close(store);
-    Left.noThread();
-  }
-
-  private void reopen(SegmentStoreBuilder builder) {
-    Stores.close(store);
-    store = open(builder.disk(disk));
-  }
-
+class AppendTest extends OnFaultyDisk {
   @Nested
   @DisplayName("roll")
   class Rolls {

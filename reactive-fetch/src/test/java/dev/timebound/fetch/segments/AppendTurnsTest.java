@@ -5,14 +5,12 @@ import static dev.timebound.fetch.segments.Stores.ORDERS;
 import static dev.timebound.fetch.segments.Stores.append;
 import static dev.timebound.fetch.segments.Stores.bytes;
 import static dev.timebound.fetch.segments.Stores.got;
-import static dev.timebound.fetch.segments.Stores.open;
 import static dev.timebound.fetch.segments.Stores.small;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.timebound.fetch.TopicPartition;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,39 +18,16 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.NullUnmarked;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.io.TempDir;
 import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.scheduler.Schedulers;
 
 @DisplayName("Appends, their turns and their fsyncs")
 @NullUnmarked // fields are set before each test
-class AppendTurnsTest {
-  @TempDir Path directory;
-  private final FaultyDisk disk = new FaultyDisk();
-  private SegmentStore store;
-
-  @BeforeEach
-  void begin() {
-    store = open(small(directory).disk(disk).fsync(Fsync.never()));
-  }
-
-  @AfterEach
-  void nothingIsLeft() {
-    Stores.close(store);
-    Left.noThread();
-  }
-
-  private void reopen(SegmentStoreBuilder builder) {
-    Stores.close(store);
-    store = open(builder.disk(disk));
-  }
-
+class AppendTurnsTest extends OnFaultyDisk {
   private static void awaited(CountDownLatch latch) {
     try {
       assertThat(latch.await(BOUND.toSeconds(), TimeUnit.SECONDS)).isTrue();
