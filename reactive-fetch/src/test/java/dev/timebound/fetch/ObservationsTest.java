@@ -4,6 +4,7 @@ import static dev.timebound.fetch.Bench.request;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.micrometer.common.KeyValue;
+import io.micrometer.core.instrument.Measurement;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.Statistic;
 import io.micrometer.core.instrument.search.Search;
@@ -12,6 +13,8 @@ import io.micrometer.observation.ObservationHandler;
 import io.micrometer.observation.ObservationRegistry;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 
@@ -110,26 +113,28 @@ class ObservationsTest {
         bench.run(second.fetch(request(500, 0).build()));
         bench.run(second.fetch(request(500, 0).build()));
       }
-      assertThat(ofFetcher(bench, "fetch")).containsOnly(1.0);
-      assertThat(ofFetcher(bench, "second")).containsOnly(2.0);
-      assertThat(bench.meters.getMeters())
-          .filteredOn(meter -> meter.getId().getName().startsWith("timebound.fetch"))
-          .allSatisfy(meter -> assertThat(meter.getId().getTag("fetcher")).isNotNull());
+      assertThat(counts(bench, "fetch"))
+          .containsOnlyKeys(
+              "timebound.fetch.bytes",
+              "timebound.fetch.read.deadline.exceeded",
+              "timebound.fetch.requests",
+              "timebound.fetch.rounds",
+              "timebound.fetch.turns")
+          .allSatisfy((meter, count) -> assertThat(count).isEqualTo(1));
+      assertThat(counts(bench, "second"))
+          .hasSize(5)
+          .allSatisfy((meter, count) -> assertThat(count).isEqualTo(2));
     }
   }
 
-  /** The counts of all its meters. */
-  private static List<Double> ofFetcher(Bench bench, String name) {
-    List<Double> counts = new ArrayList<>();
-    for (Meter meter : Search.in(bench.meters).tag("fetcher", name).meters()) {
-      meter
-          .measure()
-          .forEach(
-              each -> {
-                if (each.getStatistic() == Statistic.COUNT) {
-                  counts.add(each.getValue());
-                }
-              });
+  private static Map<String, Double> counts(Bench bench, String fetcher) {
+    Map<String, Double> counts = new TreeMap<>();
+    for (Meter meter : Search.in(bench.meters).tag("fetcher", fetcher).meters()) {
+      for (Measurement each : meter.measure()) {
+        if (each.getStatistic() == Statistic.COUNT) {
+          counts.merge(meter.getId().getName(), each.getValue(), Double::sum);
+        }
+      }
     }
     return counts;
   }

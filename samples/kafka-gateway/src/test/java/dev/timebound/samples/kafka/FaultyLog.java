@@ -1,6 +1,7 @@
 package dev.timebound.samples.kafka;
 
 import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.Deadlines;
 import dev.timebound.fetch.ForwardingStore;
 import dev.timebound.fetch.Offsets;
 import dev.timebound.fetch.PartitionStore;
@@ -11,6 +12,7 @@ import dev.timebound.samples.kafka.log.Appended;
 import dev.timebound.samples.kafka.log.MemoryTopicLog;
 import dev.timebound.samples.kafka.log.ProducedBatch;
 import dev.timebound.samples.kafka.log.TopicLog;
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -31,6 +33,7 @@ final class FaultyLog implements TopicLog {
   private final AtomicInteger stalls = new AtomicInteger();
   private final AtomicInteger begun = new AtomicInteger();
   private final AtomicInteger waiting = new AtomicInteger();
+  private volatile Duration timeOfStalled = Duration.ZERO;
 
   /** Its records are asked for in vain. */
   void stallReads(String topic, int partition) {
@@ -69,6 +72,11 @@ final class FaultyLog implements TopicLog {
     return stalls.get();
   }
 
+  /** How long the append that hung last was given. */
+  Duration timeOfStalled() {
+    return timeOfStalled;
+  }
+
   /** Reads and appends that hang now. */
   int hanging() {
     return hanging.get();
@@ -102,7 +110,11 @@ final class FaultyLog implements TopicLog {
   @Override
   public Mono<Appended> append(TopicPartition partition, ProducedBatch batch) {
     if (stalledAppends.contains(partition)) {
-      return this.<Appended>hang().next();
+      return Mono.deferContextual(
+          context -> {
+            timeOfStalled = Deadlines.current(context).remaining();
+            return this.<Appended>hang().next();
+          });
     }
     return appends.contains(partition)
         ? Mono.error(new IllegalStateException("the disk of " + partition + " is full"))
