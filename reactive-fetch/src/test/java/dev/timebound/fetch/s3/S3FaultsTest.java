@@ -1,9 +1,9 @@
 package dev.timebound.fetch.s3;
 
+import static dev.timebound.fetch.Eventually.eventually;
 import static dev.timebound.fetch.s3.S3Bench.BOUND;
 import static dev.timebound.fetch.s3.S3Bench.bases;
 import static dev.timebound.fetch.s3.S3Bench.bytes;
-import static dev.timebound.fetch.s3.S3Bench.eventually;
 import static dev.timebound.fetch.s3.S3Bench.from;
 import static dev.timebound.fetch.s3.S3Bench.got;
 import static dev.timebound.fetch.s3.S3Bench.reading;
