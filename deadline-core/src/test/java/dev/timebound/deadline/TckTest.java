@@ -215,7 +215,7 @@ class TckTest {
         long most,
         LongFunction<Publisher<Integer>> publisher,
         Supplier<Publisher<Integer>> failed) {
-      super(new TestEnvironment(500, 50));
+      super(new TestEnvironment(5_000, 50, 50));
       this.most = most;
       this.publisher = publisher;
       this.failed = failed;

@@ -1,9 +1,12 @@
 package dev.timebound.grpc;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import io.grpc.CallOptions;
 import io.grpc.Channel;
 import io.grpc.ClientCall;
 import io.grpc.ClientInterceptor;
+import io.grpc.ConnectivityState;
 import io.grpc.ForwardingClientCall.SimpleForwardingClientCall;
 import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
@@ -55,6 +58,10 @@ final class BridgeServer implements AutoCloseable {
   final AtomicInteger started = new AtomicInteger();
   final AtomicInteger open = new AtomicInteger();
   final AtomicInteger cancelled = new AtomicInteger();
+
+  /** By their numbers, from 1. */
+  final List<Integer> cancelledCalls = new CopyOnWriteArrayList<>();
+
   final AtomicInteger sent = new AtomicInteger();
   final List<io.grpc.Deadline> deadlines = new CopyOnWriteArrayList<>();
 
@@ -195,12 +202,12 @@ final class BridgeServer implements AutoCloseable {
 
   private ServerCallHandler<byte[], byte[]> handler(Script script) {
     return (call, headers) -> {
-      started.incrementAndGet();
       open.incrementAndGet();
       io.grpc.Deadline deadline = io.grpc.Context.current().getDeadline();
       if (deadline != null) {
         deadlines.add(deadline);
       }
+      int number = started.incrementAndGet(); // last: who has waited for it sees the others
       call.request(1);
       Reply reply = new Reply(call);
       return new ServerCall.Listener<>() {
@@ -228,6 +235,7 @@ final class BridgeServer implements AutoCloseable {
 
         @Override
         public void onCancel() {
+          cancelledCalls.add(number);
           cancelled.incrementAndGet();
           open.decrementAndGet();
         }
@@ -267,6 +275,19 @@ final class BridgeServer implements AutoCloseable {
         }
       };
     }
+  }
+
+  /** Connects, so that a call's brief deadline is not spent on that. */
+  BridgeServer connected() {
+    await("a connection", () -> managed.getState(true) == ConnectivityState.READY);
+    return this;
+  }
+
+  /** The second call's cancel has been seen, that of the first would have been: it goes on. */
+  void assertFirstGoesOn() {
+    await("the cancel of the second call", () -> cancelledCalls.contains(2));
+    assertThat(cancelledCalls).containsExactly(2);
+    await("one open call", () -> open.get() == 1);
   }
 
   /** Asserts that the server ends up with no open call; waits for it. */

@@ -228,18 +228,20 @@ class CallRacesTest {
         () -> {
           // a new request once the last one is served: what comes in meanwhile is held
           for (int asked = 0; asked < messages && broken.get() == 0; asked++) {
-            while (got.get() < asked && broken.get() == 0) {
-              Thread.onSpinWait();
+            for (int spins = 0; got.get() < asked && broken.get() == 0; spins++) {
+              patience(spins);
             }
             subscriber.request(1);
           }
         },
         () -> {
+          int spins = 0;
           for (int sent = 0; sent < messages && broken.get() == 0; ) {
             if (call.outstanding() > 0) {
               call.deliver(ByteBuffer.allocate(4).putInt(sent++).array());
+              spins = 0;
             } else {
-              Thread.onSpinWait();
+              patience(spins++);
             }
           }
         });
@@ -423,11 +425,15 @@ class CallRacesTest {
   private static void meet(AtomicInteger ready) {
     ready.incrementAndGet();
     for (int spins = 0; ready.get() < 2; spins++) {
-      if (spins < 10_000) {
-        Thread.onSpinWait();
-      } else {
-        Thread.yield(); // the other one has no core yet
-      }
+      patience(spins);
+    }
+  }
+
+  private static void patience(int spins) {
+    if (spins < 10_000) {
+      Thread.onSpinWait();
+    } else {
+      Thread.yield(); // the other one has no core yet
     }
   }
 

@@ -514,7 +514,7 @@ class ClientStreamingTest {
     @Test
     @DisplayName("GR-1 the Context's deadline travels on the call and bounds it; the source ends")
     void bounds() {
-      try (var server = new BridgeServer(Transport.NETTY, Script.silent())) {
+      try (var server = new BridgeServer(Transport.NETTY, Script.silent()).connected()) {
         AtomicInteger cancelled = new AtomicInteger();
         Flux<byte[]> source =
             Flux.concat(Flux.just(REQUEST), Flux.<byte[]>never())
@@ -522,10 +522,11 @@ class ClientStreamingTest {
         assertThatThrownBy(
                 () ->
                     upload(server.channel, source)
-                        .transform(Deadlines.within(Duration.ofMillis(300)))
+                        .transform(Deadlines.within(Duration.ofSeconds(1)))
                         .block(LONG))
             .isInstanceOf(DeadlineExceededException.class);
         await("cancel", () -> cancelled.get() == 1);
+        await("the call at the server", () -> server.started.get() == 1);
         server.assertNothingOpen();
         assertThat(server.deadlines).hasSize(1);
       }

@@ -151,8 +151,8 @@ class GrpcCallsDeadlineTest {
     @DisplayName("DL-4 passes while the server is silent: the call is ended, the status its cause")
     void passes() {
       try (var server = new BridgeServer(Transport.NETTY, Script.silent())) {
-        for (Flux<byte[]> call : both(server.channel, CallOptions.DEFAULT)) {
-          StepVerifier.create(under(Deadline.after(Duration.ofMillis(300)), call))
+        for (Flux<byte[]> call : both(server.connected().channel, CallOptions.DEFAULT)) {
+          StepVerifier.create(under(Deadline.after(Duration.ofSeconds(1)), call))
               .expectErrorSatisfies(
                   e -> {
                     assertThat(e)
@@ -164,8 +164,8 @@ class GrpcCallsDeadlineTest {
                   })
               .verify(LONG);
         }
+        BridgeServer.await("both calls at the server", () -> server.started.get() == 2);
         server.assertNothingOpen();
-        assertThat(server.started).hasValue(2);
       }
     }
 

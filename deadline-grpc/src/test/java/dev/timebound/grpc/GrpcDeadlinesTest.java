@@ -81,7 +81,7 @@ class GrpcDeadlinesTest {
         Mono<byte[]> call = new TestStub(server.channel).unary(Mono.just(REQUEST));
         assertThat(timesOut(server, call)).isInstanceOf(TimeoutException.class);
         oneMoreCall(server, 1);
-        assertThat(server.open).hasValue(1);
+        server.assertFirstGoesOn();
       }
     }
 
@@ -252,11 +252,11 @@ class GrpcDeadlinesTest {
     @DisplayName("GR-2 bound: a deadline that passes at the call is the Context's own error")
     void passes() {
       try (var server = new BridgeServer(Transport.NETTY, Script.silent())) {
-        Mono<byte[]> call = GrpcDeadlinesTest.bound(new TestStub(server.channel));
+        Mono<byte[]> call = GrpcDeadlinesTest.bound(new TestStub(server.connected().channel));
         // in the Context, with nothing that enforces it there
         assertThat(
                 catchThrowable(
-                    () -> under(Deadline.after(Duration.ofMillis(300)), call).block(LONG)))
+                    () -> under(Deadline.after(Duration.ofSeconds(1)), call).block(LONG)))
             .isInstanceOf(DeadlineExceededException.class)
             .hasMessageContaining("test/Unary");
         server.assertNothingOpen();

@@ -189,7 +189,7 @@ class GrpcServerDeadlinesTest {
               request ->
                   Flux.just(REQUEST)
                       .concatWith(Flux.never())
-                      .transform(GrpcServerDeadlines.fromContext(Duration.ofMillis(300))))) {
+                      .transform(GrpcServerDeadlines.fromContext(Duration.ofSeconds(1))))) {
         StepVerifier.create(
                 GrpcCalls.serverStreaming(edge.channel, STREAM, CallOptions.DEFAULT, REQUEST))
             .expectNextCount(1)

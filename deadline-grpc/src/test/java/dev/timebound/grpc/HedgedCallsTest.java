@@ -14,6 +14,7 @@ import io.grpc.CallOptions;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -38,9 +39,10 @@ class HedgedCallsTest {
 
   /** Each call waits; when the second has come, the one of this number is answered. */
   private Script answering(int number) {
+    AtomicInteger come = new AtomicInteger();
     return reply -> {
       replies.add(reply);
-      if (replies.size() == 2) {
+      if (come.incrementAndGet() == 2) { // one of the two, should they come at one moment
         answer(replies.get(number), number);
       }
     };

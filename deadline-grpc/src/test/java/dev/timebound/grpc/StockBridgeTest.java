@@ -62,7 +62,7 @@ class StockBridgeTest {
         cancelOnceAtServer(server, stockUnary(server.channel, Mono.just(REQUEST)));
         // a later call on the same connection has come and gone: the cancel would have come first
         cancelWithOurs(server);
-        assertThat(server.open).hasValue(1);
+        server.assertFirstGoesOn();
       }
     }
 

@@ -36,7 +36,7 @@ class BigtableThroughProxyTest {
       long whole = count(client, table);
       assertThat(whole).isEqualTo(3_000);
       long passedBefore = proxy.bytesToClient();
-      proxy.trickle(2_000_000);
+      proxy.trickle(500_000);
       CompletableFuture<Long> scan = CompletableFuture.supplyAsync(() -> count(client, table));
       eventually("rows come", () -> proxy.bytesToClient() > passedBefore + 100_000);
       ProxyConnection frozen = proxy.freezeBusiest();

