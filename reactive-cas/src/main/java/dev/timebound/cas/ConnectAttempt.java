@@ -133,7 +133,7 @@ final class ConnectAttempt {
     if (over) {
       return;
     }
-    ConnectivityState state = channel.raw().getState(true);
+    ConnectivityState state = channel.raw().getState(false);
     switch (state) {
       case READY -> {
         end();
@@ -148,6 +148,11 @@ final class ConnectAttempt {
       case IDLE, CONNECTING -> {}
     }
     channel.raw().notifyWhenStateChanged(state, () -> wish.locked(this::look));
+    if (state == ConnectivityState.IDLE) {
+      // Once its changes are heard of: a connection made and lost before that would leave it idle,
+      // with nobody to ask for another one.
+      channel.raw().getState(true);
+    }
   }
 
   private void fail(String why) {
