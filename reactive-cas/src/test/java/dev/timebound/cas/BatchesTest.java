@@ -65,4 +65,17 @@ class BatchesTest {
     assertThat(packed.packs()).containsExactly(List.of(500L), List.of(500L, 1L));
     assertThat(packed.singles()).as("with what is around it, too large").containsExactly(1100L);
   }
+
+  @Test
+  @DisplayName("CAS-31 what just fits does, and all in one batch is known as that")
+  void edges() {
+    long around = 256;
+    assertThat(Batches.of(List.of(44L), n -> n, 44 + around).packs()).containsExactly(List.of(44L));
+    assertThat(Batches.of(List.of(45L), n -> n, 44 + around).singles()).containsExactly(45L);
+    assertThat(Batches.of(List.of(44L, 44L), n -> n, 2 * (44 + around)).isOne()).isTrue();
+    assertThat(Batches.of(List.of(44L, 45L), n -> n, 2 * (44 + around)).packs()).hasSize(2);
+    assertThat(Batches.of(List.of(44L, 45L), n -> n, 2 * (44 + around)).isOne()).isFalse();
+    assertThat(Batches.of(List.of(44L, 999L), n -> n, 2 * (44 + around)).isOne()).isFalse();
+    assertThat(Batches.limit(null)).as("while nothing is known").isGreaterThan(1 << 19);
+  }
 }

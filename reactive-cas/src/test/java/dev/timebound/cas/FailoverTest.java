@@ -11,6 +11,7 @@ import dev.timebound.cas.kit.CasCall;
 import dev.timebound.cas.kit.CasEnd;
 import dev.timebound.cas.kit.CasScript;
 import dev.timebound.deadline.Deadline;
+import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.health.MemberStatus;
 import io.grpc.Status;
@@ -118,6 +119,25 @@ class FailoverTest {
 
       assertThat(Digest.of(read.join())).isEqualTo(digest);
       assertThat(t.reads(2)).isEqualTo(1);
+    }
+
+    @Test
+    @DisplayName("CAS-3a the last one has all that is left")
+    void lastShare() {
+      TestRing t = ring();
+      Digest digest = t.put(0);
+      t.servers.forEach(server -> server.reads().always(CasScript.silence()));
+
+      CompletableFuture<byte[]> read = within(t, digest, Duration.ofSeconds(40));
+      t.server(0).reads().awaitCall(1);
+      t.pass(Duration.ofSeconds(20));
+      t.server(1).reads().awaitCall(1);
+      t.pass(Duration.ofSeconds(10));
+      t.server(2).reads().awaitCall(1);
+      t.pass(Duration.ofSeconds(10));
+
+      assertThat(read.handle((bytes, failure) -> failure).join())
+          .isInstanceOf(DeadlineExceededException.class); // and not its share's
     }
 
     private CompletableFuture<byte[]> within(TestRing t, Digest digest, Duration budget) {
@@ -233,7 +253,11 @@ class FailoverTest {
       t.readsRight(digest);
       t.server(2).reads().always(CasScript.status(Status.PERMISSION_DENIED));
 
-      assertThat(failure(t.ring.read(digest))).hasMessageContaining("s0");
+      Throwable failure = failure(t.ring.read(digest));
+
+      assertThat(failure).hasMessageContaining("s0");
+      assertThat(failure.getSuppressed()) // beside it, what was said last
+          .anySatisfy(last -> assertThat(last).hasMessageContaining("PERMISSION_DENIED: s2"));
     }
 
     @Test
