@@ -7,36 +7,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.cas.kit.CasScript;
 import io.grpc.Status;
-import io.grpc.StatusRuntimeException;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.lang.management.ManagementFactory;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Set;
 import java.util.function.UnaryOperator;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** What a ring counts of its calls. */
 class CallMetersTest {
-  private final List<TestRing> rings = new ArrayList<>();
+  @RegisterExtension final Rings rings = new Rings();
 
   private TestRing ring(int shards, UnaryOperator<CasRingBuilder> settings) {
-    TestRing made = TestRing.of(shards, settings);
-    rings.add(made);
-    return made;
-  }
-
-  @AfterEach
-  void close() {
-    rings.forEach(TestRing::close);
-  }
-
-  private static Status.Code code(Throwable failure) {
-    return ((StatusRuntimeException) failure).getStatus().getCode();
+    return rings.of(shards, settings);
   }
 
   private final SimpleMeterRegistry registry = new SimpleMeterRegistry();

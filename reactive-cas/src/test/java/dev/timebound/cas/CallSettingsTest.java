@@ -2,42 +2,27 @@ package dev.timebound.cas;
 
 import static dev.timebound.cas.Patience.LONG;
 import static dev.timebound.cas.Patience.until;
-import static dev.timebound.cas.TestRing.failure;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.cas.kit.CasScript;
 import dev.timebound.cas.kit.ScriptedCas;
 import dev.timebound.test.FaultProxy;
 import io.grpc.Metadata;
-import io.grpc.Status;
-import io.grpc.StatusRuntimeException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.function.UnaryOperator;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** What a ring's settings make of its calls. */
 class CallSettingsTest {
-  private final List<TestRing> rings = new ArrayList<>();
+  @RegisterExtension final Rings rings = new Rings();
 
   private TestRing ring(int shards, UnaryOperator<CasRingBuilder> settings) {
-    TestRing made = TestRing.of(shards, settings);
-    rings.add(made);
-    return made;
-  }
-
-  @AfterEach
-  void close() {
-    rings.forEach(TestRing::close);
-  }
-
-  private static Status.Code code(Throwable failure) {
-    return ((StatusRuntimeException) failure).getStatus().getCode();
+    return rings.of(shards, settings);
   }
 
   @Nested

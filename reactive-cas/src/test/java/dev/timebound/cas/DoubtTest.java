@@ -6,7 +6,6 @@ import static dev.timebound.cas.TestRing.end;
 import static dev.timebound.cas.TestRing.failure;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.timebound.cas.CasConfig.Endpoint;
 import dev.timebound.cas.kit.CasScript;
 import dev.timebound.cas.kit.ScriptedCas;
 import dev.timebound.health.MemberStatus;
@@ -15,13 +14,12 @@ import io.grpc.Status;
 import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.time.Duration;
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import reactor.core.Disposable;
 import reactor.test.scheduler.VirtualTimeScheduler;
 
@@ -30,35 +28,19 @@ import reactor.test.scheduler.VirtualTimeScheduler;
 class DoubtTest {
   private static final Duration TWO = Duration.ofSeconds(2);
 
-  private final VirtualTimeScheduler time = VirtualTimeScheduler.create();
-  private final ScriptedCas server = ScriptedCas.start();
-  private final FaultProxy proxy = FaultProxy.to("127.0.0.1", server.port());
-  private final Digest digest = server.put("content");
   private final SimpleMeterRegistry meters = new SimpleMeterRegistry();
-  private final CasRing ring =
-      CasRing.builder(
-              new CasConfig(
-                  List.of(
-                      new CasConfig.Shard(
-                          "s0", 1, List.of(Endpoint.parse(proxy.hostAndPort())), ""))))
-          .scheduler(time)
-          .retries(0)
-          .meters(meters)
-          .build();
+
+  @RegisterExtension final ProxiedRing one = new ProxiedRing(settings -> settings.meters(meters));
+
+  private final VirtualTimeScheduler time = one.time;
+  private final ScriptedCas server = one.server;
+  private final FaultProxy proxy = one.proxy;
+  private final CasRing ring = one.ring;
+  private final Digest digest = server.put("content");
 
   @BeforeEach
   void connect() {
     assertThat(ring.readAll(digest).block(LONG)).isNotNull();
-  }
-
-  @AfterEach
-  void close() {
-    until("no claim is open", () -> ring.health().openClaims() == 0);
-    until("no call is open", () -> ring.openCalls() == 0);
-    ring.close();
-    proxy.close();
-    server.close();
-    time.dispose();
   }
 
   /** Calls that their callers give up, until the connection is doubted. */
@@ -82,10 +64,6 @@ class DoubtTest {
                 == attempts);
   }
 
-  private MemberStatus status() {
-    return ring.health().members().iterator().next().status();
-  }
-
   @Test
   @DisplayName("CAS-2b where the new one is refused the slow one serves on")
   void refused() {
@@ -97,7 +75,7 @@ class DoubtTest {
 
     assertThat(ring.readAll(digest).block(LONG)).isNotNull();
     assertThat(proxy.accepted()).isEqualTo(1);
-    assertThat(status()).isEqualTo(MemberStatus.HEALTHY);
+    assertThat(one.status()).isEqualTo(MemberStatus.HEALTHY);
   }
 
   @Test
@@ -178,14 +156,14 @@ class DoubtTest {
     for (int i = 0; i < 3; i++) {
       failure(ring.read(digest));
     }
-    assertThat(status()).isEqualTo(MemberStatus.QUARANTINED);
+    assertThat(one.status()).isEqualTo(MemberStatus.QUARANTINED);
     server.reads().heal();
     proxy.refuse();
     time.advanceTimeBy(Duration.ofSeconds(5));
 
     assertThat(ring.readAll(digest).block(LONG)).isNotNull();
 
-    assertThat(status()).isEqualTo(MemberStatus.HEALTHY);
+    assertThat(one.status()).isEqualTo(MemberStatus.HEALTHY);
     assertThat(proxy.accepted()).isEqualTo(1);
   }
 

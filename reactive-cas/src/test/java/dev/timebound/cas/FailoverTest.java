@@ -2,6 +2,7 @@ package dev.timebound.cas;
 
 import static dev.timebound.cas.Patience.LONG;
 import static dev.timebound.cas.Patience.until;
+import static dev.timebound.cas.TestRing.code;
 import static dev.timebound.cas.TestRing.end;
 import static dev.timebound.cas.TestRing.failure;
 import static dev.timebound.cas.TestRing.joined;
@@ -15,44 +16,31 @@ import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.health.MemberStatus;
 import io.grpc.Status;
-import io.grpc.StatusRuntimeException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Where reads go, and which answer counts. */
 class FailoverTest {
   private static final CasScript DEAD = CasScript.status(Status.UNAVAILABLE);
 
-  private final List<TestRing> rings = new ArrayList<>();
+  @RegisterExtension final Rings rings = new Rings();
 
   private TestRing ring(UnaryOperator<CasRingBuilder> settings) {
-    TestRing made = TestRing.of(3, settings);
-    rings.add(made);
-    return made;
+    return rings.of(3, settings);
   }
 
   private TestRing ring() {
     return ring(settings -> settings.retries(0));
-  }
-
-  @AfterEach
-  void close() {
-    rings.forEach(TestRing::close);
-  }
-
-  private static Status.Code code(Throwable failure) {
-    return ((StatusRuntimeException) failure).getStatus().getCode();
   }
 
   @Nested

@@ -25,30 +25,23 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** Existence checks of many blobs. */
 class FindMissingTest {
   private static final CasScript DEAD = CasScript.status(Status.UNAVAILABLE);
 
-  private final List<TestRing> rings = new ArrayList<>();
+  @RegisterExtension final Rings rings = new Rings();
 
   private TestRing ring(int shards, UnaryOperator<CasRingBuilder> settings) {
-    TestRing made = TestRing.of(shards, settings);
-    rings.add(made);
-    return made;
+    return rings.of(shards, settings);
   }
 
   private TestRing ring() {
     return ring(3, settings -> settings.retries(0));
-  }
-
-  @AfterEach
-  void close() {
-    rings.forEach(TestRing::close);
   }
 
   private static BlobPresence ask(TestRing t, Digest... digests) {

@@ -17,16 +17,15 @@ import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.reactivestreams.Subscription;
 import reactor.core.CoreSubscriber;
 import reactor.core.publisher.Flux;
@@ -35,18 +34,10 @@ import reactor.core.scheduler.Schedulers;
 
 /** The ends of a read's time, where a clock that stands still would prove nothing. */
 class ReadLimitsTest {
-  private final List<TestRing> rings = new ArrayList<>();
+  @RegisterExtension final Rings rings = new Rings();
 
   private TestRing ring(int shards, UnaryOperator<CasRingBuilder> settings) {
-    TestRing made =
-        TestRing.of(shards, s -> settings.apply(s.scheduler(Schedulers.parallel()).retries(0)));
-    rings.add(made);
-    return made;
-  }
-
-  @AfterEach
-  void close() {
-    rings.forEach(TestRing::close);
+    return rings.of(shards, s -> settings.apply(s.scheduler(Schedulers.parallel()).retries(0)));
   }
 
   @Test
@@ -142,8 +133,7 @@ class ReadLimitsTest {
 
   /** A ring whose clock is the callers' deadlines' too. */
   private TestRing oneClock() {
-    TestRing made = TestRing.of(2, settings -> settings.retries(0));
-    rings.add(made);
+    TestRing made = rings.of(2, settings -> settings.retries(0));
     made.servers.forEach(
         server -> {
           server.reads().always(CasScript.silence());

@@ -2,6 +2,7 @@ package dev.timebound.cas;
 
 import static dev.timebound.cas.Patience.LONG;
 import static dev.timebound.cas.Patience.until;
+import static dev.timebound.cas.TestRing.code;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -12,7 +13,6 @@ import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
 import dev.timebound.health.MemberStatus;
 import io.grpc.Status;
-import io.grpc.StatusRuntimeException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -21,9 +21,9 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import reactor.test.StepVerifier;
 
 @DisplayName("CAS-31 reading many")
@@ -31,27 +31,14 @@ class ReadManyTest {
   private static final Duration STEP = Duration.ofMillis(50);
   private static final int MIB = 1 << 20;
 
-  private @Nullable TestRing made;
+  @RegisterExtension final Rings rings = new Rings();
 
   private TestRing ring(int shards, UnaryOperator<CasRingBuilder> settings) {
-    TestRing ring = TestRing.of(shards, settings);
-    made = ring;
-    return ring;
+    return rings.of(shards, settings);
   }
 
   private TestRing ring(int shards) {
     return ring(shards, settings -> settings);
-  }
-
-  @AfterEach
-  void close() {
-    if (made != null) {
-      made.close();
-    }
-  }
-
-  private static Status.Code code(@Nullable Throwable failure) {
-    return failure instanceof StatusRuntimeException e ? e.getStatus().getCode() : Status.Code.OK;
   }
 
   /** By digest; virtual time passes until all are there. */
@@ -84,17 +71,11 @@ class ReadManyTest {
     return result == null ? null : result.failure();
   }
 
-  private static void learnLimits(TestRing ring) {
-    for (Shard shard : ring.ring.shards().all()) {
-      ring.ring.capabilities(shard.name()).block(LONG);
-    }
-  }
-
   @Test
   @DisplayName("CAS-31 small blobs in batches of their shard, large ones by themselves")
   void grouped() {
     TestRing ring = ring(3);
-    learnLimits(ring);
+    ring.learnLimits();
     List<Digest> digests = new ArrayList<>();
     for (int i = 0; i < 300; i++) {
       digests.add(ring.put(ring.contentOf(i % 3, 1000 + i), i % 3));
@@ -115,7 +96,7 @@ class ReadManyTest {
   @DisplayName("CAS-31 no batch is above what gRPC lets through")
   void messageLimit() {
     TestRing ring = ring(1);
-    learnLimits(ring);
+    ring.learnLimits();
     List<Digest> digests = new ArrayList<>();
     for (int i = 0; i < 100; i++) {
       digests.add(ring.put(ring.contentOf(0, 100_000), 0));
@@ -279,7 +260,7 @@ class ReadManyTest {
   @DisplayName("CAS-3 the caller's deadline ends all of it")
   void deadline() {
     TestRing ring = ring(1);
-    learnLimits(ring);
+    ring.learnLimits();
     Digest digest = ring.put(0, 0);
     ring.server(0).batchReads().always(CasScript.silence());
     assertThatThrownBy(
@@ -297,7 +278,7 @@ class ReadManyTest {
   @DisplayName("CAS-33 what is not asked for holds back the rest")
   void backpressure() {
     TestRing ring = ring(1);
-    learnLimits(ring);
+    ring.learnLimits();
     List<Digest> digests = new ArrayList<>();
     for (int i = 0; i < 120; i++) {
       digests.add(ring.put(ring.contentOf(0, 400_000), 0));

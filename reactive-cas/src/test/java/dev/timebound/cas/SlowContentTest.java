@@ -4,17 +4,15 @@ import static dev.timebound.cas.Patience.LONG;
 import static dev.timebound.cas.Patience.until;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.timebound.cas.CasConfig.Endpoint;
 import dev.timebound.cas.kit.CasScript;
 import dev.timebound.cas.kit.ScriptedCas;
 import dev.timebound.test.FaultProxy;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.List;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Sinks;
@@ -25,33 +23,16 @@ import reactor.test.scheduler.VirtualTimeScheduler;
 class SlowContentTest {
   private static final Duration TWO = Duration.ofSeconds(2);
 
-  private final VirtualTimeScheduler time = VirtualTimeScheduler.create();
-  private final ScriptedCas server = ScriptedCas.start();
-  private final FaultProxy proxy = FaultProxy.to("127.0.0.1", server.port());
+  @RegisterExtension final ProxiedRing one = new ProxiedRing(settings -> settings);
+  private final VirtualTimeScheduler time = one.time;
+  private final ScriptedCas server = one.server;
+  private final FaultProxy proxy = one.proxy;
+  private final CasRing ring = one.ring;
   private final byte[] content = new byte[4 << 20];
-  private final CasRing ring =
-      CasRing.builder(
-              new CasConfig(
-                  List.of(
-                      new CasConfig.Shard(
-                          "s0", 1, List.of(Endpoint.parse(proxy.hostAndPort())), ""))))
-          .scheduler(time)
-          .retries(0)
-          .build();
 
   @BeforeEach
   void connect() {
     assertThat(ring.write(new byte[] {1}).block(LONG)).isNotNull();
-  }
-
-  @AfterEach
-  void close() {
-    until("no claim is open", () -> ring.health().openClaims() == 0);
-    until("no call is open", () -> ring.openCalls() == 0);
-    ring.close();
-    proxy.close();
-    server.close();
-    time.dispose();
   }
 
   private void givenUp(Flux<ByteBuffer> upload, long arrived, Duration first) {

@@ -1,6 +1,7 @@
 package dev.timebound.cas;
 
 import static dev.timebound.cas.Patience.until;
+import static dev.timebound.cas.TestRing.code;
 import static dev.timebound.cas.TestRing.end;
 import static dev.timebound.cas.TestRing.failure;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -9,40 +10,27 @@ import dev.timebound.cas.kit.CasEnd;
 import dev.timebound.cas.kit.CasScript;
 import dev.timebound.health.MemberStatus;
 import io.grpc.Status;
-import io.grpc.StatusRuntimeException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** When a shard is not the first to be asked, and when it is again. */
 class SuspicionTest {
   private static final CasScript DEAD = CasScript.status(Status.UNAVAILABLE);
 
-  private final List<TestRing> rings = new ArrayList<>();
+  @RegisterExtension final Rings rings = new Rings();
 
   private TestRing ring(UnaryOperator<CasRingBuilder> settings) {
-    TestRing made = TestRing.of(3, settings);
-    rings.add(made);
-    return made;
+    return rings.of(3, settings);
   }
 
   private TestRing ring() {
     return ring(settings -> settings.retries(0));
-  }
-
-  @AfterEach
-  void close() {
-    rings.forEach(TestRing::close);
-  }
-
-  private static Status.Code code(Throwable failure) {
-    return ((StatusRuntimeException) failure).getStatus().getCode();
   }
 
   @Test

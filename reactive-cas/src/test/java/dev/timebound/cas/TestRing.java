@@ -7,6 +7,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.timebound.cas.kit.ScriptedCas;
 import dev.timebound.health.MemberHealth;
 import dev.timebound.health.MemberStatus;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -97,6 +99,11 @@ public final class TestRing implements AutoCloseable {
     return failure;
   }
 
+  /** OK where it is no status. */
+  public static Status.Code code(@Nullable Throwable failure) {
+    return failure instanceof StatusRuntimeException e ? e.getStatus().getCode() : Status.Code.OK;
+  }
+
   public static byte[] joined(List<ByteBuffer> pieces) {
     ByteBuffer all = ByteBuffer.allocate(pieces.stream().mapToInt(ByteBuffer::remaining).sum());
     pieces.forEach(piece -> all.put(piece.duplicate()));
@@ -168,6 +175,13 @@ public final class TestRing implements AutoCloseable {
       failure(ring.read(put(shard)));
     }
     assertThat(status(shard)).isEqualTo(MemberStatus.QUARANTINED);
+  }
+
+  /** Asks each server what it can, by which the batches are packed. */
+  void learnLimits() {
+    for (Shard shard : ring.shards().all()) {
+      ring.capabilities(shard.name()).block(LONG);
+    }
   }
 
   public int reads(int server) {

@@ -2,6 +2,7 @@ package dev.timebound.cas;
 
 import static dev.timebound.cas.Patience.LONG;
 import static dev.timebound.cas.Patience.until;
+import static dev.timebound.cas.TestRing.code;
 import static dev.timebound.cas.TestRing.end;
 import static dev.timebound.cas.TestRing.failure;
 import static java.nio.charset.StandardCharsets.UTF_8;
@@ -14,9 +15,7 @@ import dev.timebound.deadline.Deadlines;
 import dev.timebound.health.MemberStatus;
 import io.grpc.Metadata;
 import io.grpc.Status;
-import io.grpc.StatusRuntimeException;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -24,9 +23,9 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.reactivestreams.Publisher;
@@ -47,21 +46,10 @@ class TokenTest {
             return present.get();
           });
 
-  private final List<TestRing> rings = new ArrayList<>();
+  @RegisterExtension final Rings rings = new Rings();
 
   private TestRing ring(int shards, UnaryOperator<CasRingBuilder> settings) {
-    TestRing made = TestRing.of(shards, settings);
-    rings.add(made);
-    return made;
-  }
-
-  @AfterEach
-  void close() {
-    rings.forEach(TestRing::close);
-  }
-
-  private static Status.Code code(Throwable failure) {
-    return ((StatusRuntimeException) failure).getStatus().getCode();
+    return rings.of(shards, settings);
   }
 
   private static Metadata authorization(String value) {

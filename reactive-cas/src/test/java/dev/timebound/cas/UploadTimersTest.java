@@ -2,7 +2,6 @@ package dev.timebound.cas;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.timebound.deadline.RetryBudget;
 import dev.timebound.grpc.CallAttempt;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
@@ -59,34 +58,7 @@ class UploadTimersTest {
   @Test
   @DisplayName("CAS-3 an upload is watched by single timers, of which none is left behind")
   void timers() {
-    RingSettings settings =
-        new RingSettings(
-            "cas",
-            DigestFunction.SHA256,
-            TEN,
-            TEN,
-            TEN,
-            TEN,
-            TEN,
-            false,
-            3,
-            RetryBudget.create(),
-            1,
-            false,
-            1,
-            single);
-    ShardConnection none =
-        new ShardConnection(
-            CasConfig.Shard.of("s0", "127.0.0.1:1"),
-            settings,
-            endpoint -> {
-              throw new UnsupportedOperationException();
-            },
-            Runnable::run,
-            CasMeters.of(null, "cas"));
-    UploadWatch watch =
-        new UploadWatch(
-            new Shard(0, "s0", "", none), settings, CallAttempt.create(), new CallStage());
+    UploadWatch watch = UploadWatchTest.watch(TEN, TEN, single, CallAttempt.create());
 
     Disposable watching = watch.stalled().subscribe();
     time.advanceTimeBy(TEN);

@@ -22,6 +22,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import reactor.core.Disposable;
+import reactor.core.scheduler.Scheduler;
 import reactor.test.publisher.TestPublisher;
 import reactor.test.scheduler.VirtualTimeScheduler;
 
@@ -38,29 +39,25 @@ class UploadWatchTest {
   private Disposable running = () -> {};
   private Disposable watching = () -> {};
 
-  @BeforeEach
-  void start() {
-    start(Duration.ofSeconds(30));
-  }
-
-  private void start(Duration rpcTimeout) {
-    watching.dispose();
+  /** Of an upload to a shard that there is not; it has one limit for all but the answer. */
+  static UploadWatch watch(
+      Duration rpcTimeout, Duration gap, Scheduler timers, CallAttempt attempt) {
     RingSettings settings =
         new RingSettings(
             "cas",
             DigestFunction.SHA256,
             rpcTimeout,
-            GAP,
-            GAP,
-            GAP,
-            GAP,
+            gap,
+            gap,
+            gap,
+            gap,
             false,
             3,
             RetryBudget.create(),
             1,
             false,
             1,
-            time);
+            timers);
     ShardConnection none =
         new ShardConnection(
             CasConfig.Shard.of("s0", "127.0.0.1:1"),
@@ -70,8 +67,17 @@ class UploadWatchTest {
             },
             Runnable::run,
             CasMeters.of(null, "cas"));
-    UploadWatch watch =
-        new UploadWatch(new Shard(0, "s0", "", none), settings, attempt, new CallStage());
+    return new UploadWatch(new Shard(0, "s0", "", none), settings, attempt, new CallStage());
+  }
+
+  @BeforeEach
+  void start() {
+    start(Duration.ofSeconds(30));
+  }
+
+  private void start(Duration rpcTimeout) {
+    watching.dispose();
+    UploadWatch watch = watch(rpcTimeout, GAP, time, attempt);
     if (!source.wasSubscribed()) {
       running =
           GrpcCalls.clientStreaming(

@@ -1,6 +1,7 @@
 package dev.timebound.cas;
 
 import static dev.timebound.cas.Patience.LONG;
+import static dev.timebound.cas.TestRing.code;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.cas.kit.CasCall;
@@ -17,10 +18,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.UnaryOperator;
-import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import reactor.core.publisher.Flux;
 
 @DisplayName("CAS-31 writing many")
@@ -28,27 +28,14 @@ class WriteManyTest {
   private static final Duration STEP = Duration.ofMillis(50);
   private static final int MIB = 1 << 20;
 
-  private @Nullable TestRing made;
+  @RegisterExtension final Rings rings = new Rings();
 
   private TestRing ring(int shards, UnaryOperator<CasRingBuilder> settings) {
-    TestRing ring = TestRing.of(shards, settings);
-    made = ring;
-    return ring;
+    return rings.of(shards, settings);
   }
 
   private TestRing ring(int shards) {
     return ring(shards, settings -> settings);
-  }
-
-  @AfterEach
-  void close() {
-    if (made != null) {
-      made.close();
-    }
-  }
-
-  private static Status.Code code(@Nullable Throwable failure) {
-    return failure instanceof StatusRuntimeException e ? e.getStatus().getCode() : Status.Code.OK;
   }
 
   private static Map<Digest, WriteManyResult> write(TestRing ring, List<byte[]> blobs) {
@@ -61,12 +48,6 @@ class WriteManyTest {
     }
     assertThat(byDigest).hasSameSizeAs(blobs);
     return byDigest;
-  }
-
-  private static void learnLimits(TestRing ring) {
-    for (Shard shard : ring.ring.shards().all()) {
-      ring.ring.capabilities(shard.name()).block(LONG);
-    }
   }
 
   @Test

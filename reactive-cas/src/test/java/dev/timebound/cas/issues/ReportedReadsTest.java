@@ -12,6 +12,7 @@ import dev.timebound.cas.CasConfig;
 import dev.timebound.cas.CasRing;
 import dev.timebound.cas.CasRingBuilder;
 import dev.timebound.cas.Digest;
+import dev.timebound.cas.Rings;
 import dev.timebound.cas.TestRing;
 import dev.timebound.cas.kit.CasEnd;
 import dev.timebound.cas.kit.CasScript;
@@ -20,7 +21,6 @@ import dev.timebound.test.FaultProxy;
 import io.grpc.Status;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -29,24 +29,17 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import reactor.core.publisher.Flux;
 
 /** What users of such stores reported of other clients, by its symptom. */
 class ReportedReadsTest {
-  private final List<TestRing> rings = new ArrayList<>();
+  @RegisterExtension final Rings rings = new Rings();
 
   private TestRing ring(int shards, UnaryOperator<CasRingBuilder> settings) {
-    TestRing made = TestRing.of(shards, settings);
-    rings.add(made);
-    return made;
-  }
-
-  @AfterEach
-  void close() {
-    rings.forEach(TestRing::close);
+    return rings.of(shards, settings);
   }
 
   @Test
