@@ -251,7 +251,7 @@ class FenceTest {
           () ->
               assertThat(routed.read(with(Fence.maxStaleness(ofMillis(500))), COUNT))
                   .containsExactly("1"));
-      assertThat(routed.routes()).contains("writer reader_stale: 1");
+      eventually(() -> assertThat(routed.routes()).contains("writer reader_stale: 1"));
     }
 
     @Test

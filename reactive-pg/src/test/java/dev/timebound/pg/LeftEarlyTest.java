@@ -28,7 +28,7 @@ class LeftEarlyTest {
   private final Routed routed;
 
   LeftEarlyTest(PostgresReplicaSet servers) {
-    this.routed = Routed.on(servers);
+    this.routed = Routed.on(servers, patient -> patient.cancelGrace(Routed.PATIENT_GRACE));
   }
 
   @BeforeEach

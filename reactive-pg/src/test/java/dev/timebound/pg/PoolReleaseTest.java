@@ -159,7 +159,7 @@ class PoolReleaseTest {
     @Test
     @DisplayName("PG-15 PG-17 where the check is not answered in time: timeout")
     void timeout() {
-      ReaderPool pool = pools.through(proxy, it -> it.size(1, 1).release(Duration.ofMillis(200)));
+      ReaderPool pool = pools.through(proxy, it -> it.size(1, 1).release(Duration.ofSeconds(1)));
       pool.start();
       ReaderPools.idleIs(pool, 1);
       Lease lease = ReaderPools.acquire(pool);
@@ -244,7 +244,7 @@ class PoolReleaseTest {
     @Test
     @DisplayName("PG-15 a close that cannot even say goodbye is bounded: its socket is closed")
     void closeThatCannotBeSent() {
-      ReaderPool pool = pools.through(proxy, it -> it.size(1, 1).close(Duration.ofMillis(300)));
+      ReaderPool pool = pools.through(proxy, it -> it.size(1, 1).close(Duration.ofSeconds(2)));
       Lease lease = ReaderPools.acquire(pool);
       pid(lease);
       proxy.freezeEstablished();

@@ -216,6 +216,11 @@ final class ReaderPools implements AutoCloseable {
       return this;
     }
 
+    Values cancel(Duration bound) {
+      cancelTimeout = bound;
+      return this;
+    }
+
     Values ages(Duration lifetime, Duration idle) {
       maxLifetime = lifetime;
       idleTimeout = idle;

@@ -42,6 +42,7 @@ class RefusedBeginTest {
                             .port(gate.port())
                             .username(servers.primary().user())
                             .database(servers.primary().database()))
+                .acquireTimeout(Routed.BOUND)
                 .meters(meters)
                 .build()
                 .start()) {
@@ -70,14 +71,16 @@ class RefusedBeginTest {
                   .block(Routed.BOUND))
           .containsExactly("false 1", "false 2", "false 3");
       assertThat(seen).containsExactly("false 1", "false 2", "false 3");
-      assertThat(
-              meters
-                  .get("timebound.pg.routes")
-                  .tag("target", "writer")
-                  .tag("reason", "reader_validation_error")
-                  .counter()
-                  .count())
-          .isOne();
+      eventually(
+          () ->
+              assertThat(
+                      meters
+                          .get("timebound.pg.routes")
+                          .tag("target", "writer")
+                          .tag("reason", "reader_validation_error")
+                          .counter()
+                          .count())
+                  .isOne());
       gate.garble("BEGIN", "BEGIN");
       assertThat(db.read(rows("SELECT pg_is_in_recovery()")).blockLast(Routed.BOUND))
           .isEqualTo("true");

@@ -38,6 +38,12 @@ final class Routed implements AutoCloseable {
    */
   static final Duration PATIENT_GRACE = Duration.ofSeconds(20);
 
+  /** Of an acquire: on a busy machine too a connection is dialled in that time. */
+  static final Duration PATIENT_DIAL = Duration.ofSeconds(2);
+
+  /** Of a proof: on a busy machine too a reader that is well has proved itself. */
+  static final Duration PATIENT_PROOF = Duration.ofSeconds(2);
+
   private static final AtomicInteger NUMBER = new AtomicInteger();
 
   final String application = "routed-" + NUMBER.incrementAndGet();
@@ -68,6 +74,8 @@ final class Routed implements AutoCloseable {
                     .writer(writerPool)
                     .reader("standby-1", c -> to(c, reader))
                     .readerMaxSize(4)
+                    .acquireTimeout(PATIENT_DIAL)
+                    .proofTimeout(PATIENT_PROOF)
                     .meters(meters))
             .build();
   }

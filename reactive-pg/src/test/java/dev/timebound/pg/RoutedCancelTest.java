@@ -79,7 +79,7 @@ class RoutedCancelTest {
     Mono<String> collected = routed.db.readMono(rows(shown));
     String left =
         Mono.from(Deadlines.<String>within(Duration.ofSeconds(7)).apply(collected)).block();
-    assertThat(left).matches("(6\\d{3}ms|7s)");
+    assertThat(left).matches("([3-6]\\d{3}ms|[4-7]s)");
     assertThat(routed.read(shown)).containsExactly("0");
   }
 

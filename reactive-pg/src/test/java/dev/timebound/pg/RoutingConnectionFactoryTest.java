@@ -285,7 +285,7 @@ class RoutingConnectionFactoryTest {
     @DisplayName(
         "PG-13 past its deadline nothing runs until it is rolled back, on a new connection then")
     void deadline() {
-      run(connection.beginTransaction(bounded(Duration.ofMillis(300))));
+      run(connection.beginTransaction(bounded(Duration.ofSeconds(2))));
       read("INSERT INTO routing (n) VALUES (3) RETURNING n");
       assertThatThrownBy(() -> read("SELECT pg_sleep(60)"))
           .isInstanceOf(DeadlineExceededException.class);

@@ -34,7 +34,7 @@ class WriterSpillTest {
   WriterSpillTest(PostgresReplicaSet servers) {
     this.servers = servers;
     // of the writer's 4 connections two are for routed reads
-    this.routed = Routed.on(servers).warm();
+    this.routed = Routed.on(servers, s -> s.acquireTimeout(ofMillis(150))).warm();
     servers.standby().kill();
   }
 

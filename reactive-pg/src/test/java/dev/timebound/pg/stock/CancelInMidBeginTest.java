@@ -48,7 +48,7 @@ class CancelInMidBeginTest {
                   Mono.from(connection.beginTransaction(READ))
                       .then(first(connection, "SELECT count(*) FROM stock_begin")),
               Connection::close);
-      assertThat(read.timeout(Duration.ofMillis(200)).onErrorReturn("left").block(PATIENCE))
+      assertThat(read.timeout(Duration.ofSeconds(1)).onErrorReturn("left").block(PATIENCE))
           .isEqualTo("left");
       // given back as if nothing were the matter
       eventually("it is idle in the pool", () -> stock.metrics().idleSize() == 1);
@@ -86,7 +86,7 @@ class CancelInMidBeginTest {
       standby.freeze();
       assertThat(
               read.as(transactions::transactional)
-                  .timeout(Duration.ofMillis(200))
+                  .timeout(Duration.ofSeconds(1))
                   .onErrorReturn("left")
                   .block(PATIENCE))
           .isEqualTo("left");

@@ -39,8 +39,9 @@ class CancelledStatementTest {
         java.sql.Connection holder = primary.connect();
         Statement hold = holder.createStatement()) {
       hold.execute("SELECT pg_advisory_lock(" + LOCK + ")");
+      assertThat(stock.read("SELECT 'warm'").block(PATIENCE)).isEqualTo("warm");
       Mono<String> waits = stock.read("SELECT pg_advisory_lock(" + LOCK + ")::text");
-      assertThat(waits.timeout(Duration.ofMillis(300)).onErrorReturn("left").block(PATIENCE))
+      assertThat(waits.timeout(Duration.ofSeconds(1)).onErrorReturn("left").block(PATIENCE))
           .isEqualTo("left");
       eventually("it is idle in the pool", () -> stock.metrics().idleSize() == 1);
       assertThat(stock.running()).isEqualTo(1);

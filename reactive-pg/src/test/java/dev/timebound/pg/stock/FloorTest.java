@@ -36,7 +36,7 @@ class FloorTest {
                 pool.minIdle(2)
                     .initialSize(2)
                     .maxSize(5)
-                    .maxIdleTime(Duration.ofMillis(200))
+                    .maxIdleTime(Duration.ofSeconds(2))
                     .backgroundEvictionInterval(look))) {
       stock.pool().warmup().block(PATIENCE);
       assertThat(stock.metrics().idleSize()).isEqualTo(2);
@@ -96,7 +96,7 @@ class FloorTest {
           .initialSize(size)
           .maxSize(size)
           .acquireRetry(0)
-          .maxAcquireTime(Duration.ofMillis(300));
+          .maxAcquireTime(Duration.ofSeconds(1));
     }
 
     private void useless(Stock stock) {
