@@ -420,7 +420,7 @@ class BigtableClientTest {
         cancelled.cancel();
         Reader late =
             Reader.of(
-                Flux.from(Deadlines.<Row>within(Duration.ofMillis(400)).apply(reads.all())), 1);
+                Flux.from(Deadlines.<Row>within(Duration.ofMillis(200)).apply(reads.all())), 1);
         assertThat(late.awaitError()).isInstanceOf(DeadlineExceededException.class);
         Flux.from(
                 Deadlines.<Row>within(Duration.ofMillis(1))

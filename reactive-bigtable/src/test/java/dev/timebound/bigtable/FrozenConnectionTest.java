@@ -65,7 +65,7 @@ class FrozenConnectionTest {
           () ->
               assertThat(client.pool().channels())
                   .anyMatch(channel -> channel.status() == MemberStatus.QUARANTINED));
-      all.get(60, TimeUnit.SECONDS);
+      all.get(180, TimeUnit.SECONDS);
       List<String> expected =
           IntStream.range(0, ROWS).mapToObj(i -> String.format("row-%05d", i)).toList();
       assertThat(seen).allSatisfy(keys -> assertThat(keys).isEqualTo(expected));

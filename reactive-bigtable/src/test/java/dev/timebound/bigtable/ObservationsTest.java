@@ -215,7 +215,7 @@ class ObservationsTest {
     @DisplayName("DL-4 DL-5 ended by its deadline: that is the error, the attempt in hand charged")
     void late() {
       reads.server.readRows().always(Script.start().silence());
-      Deadline deadline = Deadline.after(GAP.multipliedBy(3).dividedBy(2));
+      Deadline deadline = Deadline.after(GAP.multipliedBy(3));
       assertThatThrownBy(
               () -> reads.all().transform(Deadlines.of(deadline)).collectList().block(BOUND))
           .isInstanceOf(DeadlineExceededException.class);

@@ -24,7 +24,7 @@ import reactor.core.publisher.Flux;
 
 @DisplayName("BT-36 the caller's deadline bounds it all")
 class ReadDeadlineTest {
-  private static final Duration BUDGET = Duration.ofSeconds(3);
+  private static final Duration BUDGET = Duration.ofSeconds(5);
 
   private static Reader read(Flux<Row> rows, Duration budget) {
     return Reader.of(
@@ -71,7 +71,7 @@ class ReadDeadlineTest {
                     .maxAttempts(1_000_000)
                     .backoff(Duration.ofMillis(20), Duration.ofMillis(40)))) {
       reads.server.readRows().always(Script.start().status(Status.UNAVAILABLE));
-      Duration budget = Duration.ofMillis(600);
+      Duration budget = Duration.ofMillis(1500);
       Deadline deadline = Deadline.after(budget);
       Flux<Row> bounded = Flux.from(Deadlines.<Row>of(deadline).apply(reads.all()));
       Throwable e = Reader.of(bounded, Long.MAX_VALUE).awaitError();
@@ -181,10 +181,10 @@ class ReadDeadlineTest {
   void nobodysFault() {
     try (Scripted reads = Scripted.start(settings -> settings.gapTimeout(HOUR))) {
       reads.server.readRows().always(Script.start());
-      Deadline deadline = Deadline.after(Duration.ofMillis(300));
+      Deadline deadline = Deadline.after(Duration.ofSeconds(1));
       Flux<Row> rows = reads.all().contextWrite(context -> Deadlines.put(context, deadline));
       assertThat(Reader.of(rows, 1).awaitError()).isInstanceOf(DeadlineExceededException.class);
-      assertThat(read(reads.all(), Duration.ofMillis(300)).awaitError())
+      assertThat(read(reads.all(), Duration.ofSeconds(1)).awaitError())
           .isInstanceOf(DeadlineExceededException.class);
       Reader cancelled = reads.read();
       reads.server.readRows().awaitCall(3);
@@ -200,7 +200,7 @@ class ReadDeadlineTest {
     Gate never = new Gate();
     try (Scripted reads = Scripted.start(settings -> settings.gapTimeout(HOUR))) {
       reads.server.readRows().always(Script.start().rows("a", "b").hold(never).ok());
-      Reader reader = read(reads.all(), Duration.ofSeconds(1));
+      Reader reader = read(reads.all(), Duration.ofSeconds(2));
       assertThat(reader.awaitError()).isInstanceOf(DeadlineExceededException.class);
       assertThat(reader.keys()).containsExactly("a", "b");
       assertThat(reads.calls()).hasSize(1);

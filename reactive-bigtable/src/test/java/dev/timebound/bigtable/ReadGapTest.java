@@ -432,7 +432,7 @@ class ReadGapTest {
         reads.server.readRows().always(Script.start());
         Status status = Status.fromThrowable(reads.read().awaitError());
         assertThat(status.getCode()).isEqualTo(Status.Code.DEADLINE_EXCEEDED);
-        assertThat(status.getDescription()).contains("no headers for PT0.5S").contains("bigtable-");
+        assertThat(status.getDescription()).contains("no headers for PT1S").contains("bigtable-");
       }
     }
 

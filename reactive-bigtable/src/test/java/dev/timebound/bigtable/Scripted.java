@@ -22,7 +22,11 @@ import reactor.core.publisher.Flux;
  * left of the reads, here and at the server.
  */
 final class Scripted implements AutoCloseable {
-  static final Duration GAP = Duration.ofMillis(500);
+  /**
+   * Longer than a thread waits for a core of a busy machine: an answer that is under way is none.
+   */
+  static final Duration GAP = Duration.ofSeconds(1);
+
   static final Duration HOUR = Duration.ofHours(1);
   static final Duration BOUND = Duration.ofSeconds(30);
   static final String TABLE = "table";
