@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -155,6 +156,25 @@ class PoolDialTest {
       ReaderPool pool = pools.through(proxy, it -> it.size(1, 2).acquire(LONG));
       assertThat(outcome(pool.acquire(LONG))).isEqualTo(RouteReason.READER_DIAL_FAILED);
       assertThat(pool.openSockets()).isZero();
+    }
+
+    @Test
+    @DisplayName("PG-5 with something to hope for one is told for each dial, the others wait on")
+    void oneIsTold() {
+      ReaderPool pool = pools.through(proxy, it -> it.size(0, 2));
+      Lease lent = ReaderPools.acquire(pool);
+      proxy.refuse();
+      AtomicInteger told = new AtomicInteger();
+      Queue<Lease> served = new ConcurrentLinkedQueue<>();
+      for (int i = 0; i < 2; i++) {
+        pool.acquire(LONG).subscribe(served::add, any -> told.incrementAndGet());
+      }
+      ReaderPools.until("one is told", () -> told.get() > 0, () -> "none is");
+      lent.release();
+      ReaderPools.until("one is served", () -> !served.isEmpty(), () -> told + " were told");
+      assertThat(told).hasValue(1);
+      served.forEach(Lease::release);
+      proxy.accept();
     }
 
     @Test

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
+import reactor.test.scheduler.VirtualTimeScheduler;
 
 @ExtendWith(PostgresReplicaSetExtension.class)
 class PoolFloorTest {
@@ -86,6 +87,54 @@ class PoolFloorTest {
             assertThat(standby.sessions(pools.application))
                 .hasSize(3)
                 .noneMatch(session -> session.pid() == victim));
+  }
+
+  private void endSession() {
+    int victim = standby.sessions(pools.application).get(0).pid();
+    standby.execute("SELECT pg_terminate_backend(?)", victim);
+  }
+
+  private void dialled(int times) {
+    ReaderPools.until(
+        times + " dials",
+        () -> pools.counts.dials("ok") == times,
+        () -> pools.counts.all().toString());
+  }
+
+  @Test
+  @DisplayName("PG-1 one that is closed right after it was dialled is not dialled again at once")
+  void shortLived() {
+    VirtualTimeScheduler time = VirtualTimeScheduler.create();
+    ReaderPool pool = pools.to(standby, it -> it.size(1, 3).scheduler(time));
+    pool.start();
+    ReaderPools.idleIs(pool, 1);
+    endSession();
+    // were it dialled at once, its slot would be taken again in the moment in which it is free
+    ReaderPools.until("none", () -> pool.allocated() == 0, () -> "there are " + pool.allocated());
+    time.advanceTimeBy(Redial.FIRST);
+    dialled(2);
+    ReaderPools.idleIs(pool, 1);
+    time.advanceTimeBy(Duration.ofSeconds(2));
+    endSession();
+    dialled(3);
+  }
+
+  @Test
+  @DisplayName("PG-1 those that were dialled together are not replaced together")
+  void agesDiffer() {
+    VirtualTimeScheduler time = VirtualTimeScheduler.create();
+    Duration life = Duration.ofSeconds(1000);
+    ReaderPool pool =
+        pools.to(standby, it -> it.size(8, 20).ages(life, NEVER).dial(NEVER).scheduler(time));
+    pool.start();
+    ReaderPools.idleIs(pool, 8);
+    time.advanceTimeBy(Duration.ofSeconds(895));
+    assertThat(pool.allocated()).as("none before nine tenths of its time").isEqualTo(8);
+    time.advanceTimeBy(Duration.ofSeconds(95));
+    ReaderPools.until(
+        "some were replaced",
+        () -> pools.counts.dials("ok") > 8,
+        () -> pools.counts.all().toString());
   }
 
   @Test

@@ -16,6 +16,7 @@ import java.util.function.Consumer;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import reactor.core.publisher.Mono;
+import reactor.core.scheduler.Scheduler;
 import reactor.core.scheduler.Schedulers;
 
 /** Reader pools for a test, with settings to change, what they counted, and their end. */
@@ -179,6 +180,12 @@ final class ReaderPools implements AutoCloseable {
     Duration maxLifetime = Duration.ofMinutes(30);
     Duration idleTimeout = Duration.ofMinutes(10);
     Duration defaultReadTimeout = Duration.ofSeconds(30);
+    Scheduler scheduler = Schedulers.parallel();
+
+    Values scheduler(Scheduler of) {
+      scheduler = of;
+      return this;
+    }
 
     Values size(int min, int max) {
       minIdle = min;
@@ -242,7 +249,7 @@ final class ReaderPools implements AutoCloseable {
           maxLifetime,
           idleTimeout,
           defaultReadTimeout,
-          Schedulers.parallel());
+          scheduler);
     }
   }
 }

@@ -129,7 +129,21 @@ class SettingsTest {
   @DisplayName("PG-20 of fences, positions and tokens")
   void fences() {
     for (String bad :
-        new String[] {"", "/", "1/", "/1", "g/1", "1/123456789", "-1/1", "1/+1", "1"}) {
+        new String[] {
+          "",
+          "/",
+          "1/",
+          "/1",
+          "g/1",
+          "1/123456789",
+          "123456789/1",
+          "000000001/1",
+          "1/000000001",
+          "-1/1",
+          "+1/1",
+          "1/+1",
+          "1"
+        }) {
       refused(() -> Fence.at(bad), "lsn: " + bad + " (expected: like 16/B374D848)");
     }
     assertThat(Fence.at("16/b374d848")).hasToString("at 16/B374D848");
@@ -141,6 +155,13 @@ class SettingsTest {
         .hasToString("at 1/0, within PT2S");
     assertThat(Fence.at("FFFFFFFF/0").and(Fence.at("1/0"))).isEqualTo(Fence.at("FFFFFFFF/0"));
     assertThat(Fence.none().isNone()).isTrue();
+    assertThat(Fence.at("0/1").isNone()).isFalse();
+    Fence two = Fence.maxStaleness(Duration.ofSeconds(2));
+    assertThat(two.isNone()).isFalse();
+    assertThat(two).hasToString("within PT2S").isNotEqualTo(both);
+    assertThat(Fence.none()).hasToString("none");
+    assertThat(Fence.none().and(two)).isEqualTo(two).hasSameHashCodeAs(two);
+    assertThat(two.and(Fence.none())).isEqualTo(two);
     refused(
         () -> ReadOptions.defaults().waitForFence(Duration.ofMillis(-1)),
         "waitForFence: PT-0.001S (expected: >= 0)");
