@@ -8,6 +8,7 @@ import io.r2dbc.spi.ConnectionFactory;
 import io.r2dbc.spi.ConnectionFactoryOptions;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.DisplayName;
@@ -123,6 +124,15 @@ class SettingsTest {
     assertThat(db.readers()).singleElement().matches(r -> r.open() == 0);
     db.closeLater().block(Duration.ofSeconds(10));
     assertThat(db.readers()).isNotNull();
+  }
+
+  @Test
+  @DisplayName("PG-14a who hears of promotions hears of the database's end")
+  void promotionsEnd() {
+    RoutedDatabase db = RoutedDatabase.builder().writer(writer).build();
+    CompletableFuture<Long> heard = db.promotions().count().toFuture();
+    db.closeLater().block(Duration.ofSeconds(10));
+    assertThat(heard).succeedsWithin(Duration.ofSeconds(10)).isEqualTo(0L);
   }
 
   @Test

@@ -7,6 +7,7 @@ import io.r2dbc.spi.R2dbcException;
 import io.r2dbc.spi.R2dbcNonTransientResourceException;
 import io.r2dbc.spi.R2dbcTransientResourceException;
 import java.io.IOException;
+import java.util.concurrent.TimeoutException;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -106,6 +107,20 @@ class SqlStatesTest {
     assertThat(SqlStates.isReadOnly(error)).isEqualTo(what.equals("readOnly"));
     assertThat(SqlStates.isFailedTransaction(error)).isEqualTo(what.equals("failed"));
     assertThat(SqlStates.refusesSessions(error)).isEqualTo(what.equals("full"));
+  }
+
+  @Test
+  @DisplayName("PG-10 whether the server refused a proof, in place of saying nothing")
+  void answered() {
+    for (Throwable refusal : new Throwable[] {of("22012"), of("42P01")}) {
+      assertThat(Verdict.answered(refusal)).isTrue();
+      assertThat(Verdict.answered(new UnprovedException(refusal))).isTrue();
+    }
+    for (Throwable silence :
+        new Throwable[] {new TimeoutException(), of("57P01"), new IOException("reset")}) {
+      assertThat(Verdict.answered(silence)).isFalse();
+      assertThat(Verdict.answered(new UnprovedException(silence))).isFalse();
+    }
   }
 
   @Test
