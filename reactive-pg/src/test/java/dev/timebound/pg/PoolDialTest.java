@@ -21,6 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import reactor.core.Disposable;
 import reactor.core.publisher.Mono;
+import reactor.test.scheduler.VirtualTimeScheduler;
 
 @ExtendWith(PostgresReplicaSetExtension.class)
 class PoolDialTest {
@@ -161,20 +162,22 @@ class PoolDialTest {
     @Test
     @DisplayName("PG-5 with something to hope for one is told for each dial, the others wait on")
     void oneIsTold() {
-      ReaderPool pool = pools.through(proxy, it -> it.size(0, 2));
+      VirtualTimeScheduler time = VirtualTimeScheduler.create();
+      ReaderPool pool = pools.through(proxy, it -> it.size(0, 2).dial(SHORT).scheduler(time));
       Lease lent = ReaderPools.acquire(pool);
-      proxy.refuse();
+      proxy.acceptAndSayNothing();
       AtomicInteger told = new AtomicInteger();
       Queue<Lease> served = new ConcurrentLinkedQueue<>();
       for (int i = 0; i < 2; i++) {
         pool.acquire(LONG).subscribe(served::add, any -> told.incrementAndGet());
       }
+      assertThat(pool.pending()).isEqualTo(2);
+      time.advanceTimeBy(SHORT); // there is room for the dial of one of them
       ReaderPools.until("one is told", () -> told.get() > 0, () -> "none is");
       lent.release();
       ReaderPools.until("one is served", () -> !served.isEmpty(), () -> told + " were told");
       assertThat(told).hasValue(1);
       served.forEach(Lease::release);
-      proxy.accept();
     }
 
     @Test
