@@ -81,6 +81,20 @@ class ConnectionTest extends Connecting {
 
   @Nested
   class Calls {
+    /** Begins it; done when it ends. */
+    private static <R> CompletableFuture<Status> started(ClientCall<?, R> call) {
+      CompletableFuture<Status> end = new CompletableFuture<>();
+      call.start(
+          new ClientCall.Listener<R>() {
+            @Override
+            public void onClose(Status status, Metadata trailers) {
+              end.complete(status);
+            }
+          },
+          new Metadata());
+      return end.orTimeout(LONG.toSeconds(), TimeUnit.SECONDS);
+    }
+
     private ManagedChannel raw(int port) {
       return NettyChannelBuilder.forAddress("127.0.0.1", port).usePlaintext().build();
     }
@@ -97,23 +111,15 @@ class ConnectionTest extends Connecting {
               1,
               System::nanoTime,
               silent -> {});
-      CompletableFuture<Status> end = new CompletableFuture<>();
       ClientCall<FindMissingBlobsRequest, FindMissingBlobsResponse> call =
           channel.newCall(
               ContentAddressableStorageGrpc.getFindMissingBlobsMethod(), CallOptions.DEFAULT);
-      call.start(
-          new ClientCall.Listener<>() {
-            @Override
-            public void onClose(Status status, Metadata trailers) {
-              end.complete(status);
-            }
-          },
-          new Metadata());
+      CompletableFuture<Status> end = started(call);
       assertThat(channel.openCalls()).isEqualTo(1);
 
       channel.retire(Status.UNAVAILABLE.withDescription("no more"));
 
-      assertThat(end.orTimeout(20, TimeUnit.SECONDS).join().getDescription()).isEqualTo("no more");
+      assertThat(end.join().getDescription()).isEqualTo("no more");
       until("the channel is gone", channel::isTerminated);
     }
 
@@ -163,15 +169,7 @@ class ConnectionTest extends Connecting {
       assertThat(channel).isNotNull();
       ClientCall<ReadRequest, ReadResponse> call =
           channel.newCall(ByteStreamGrpc.getReadMethod(), CallOptions.DEFAULT);
-      CompletableFuture<Status> end = new CompletableFuture<>();
-      call.start(
-          new ClientCall.Listener<>() {
-            @Override
-            public void onClose(Status status, Metadata trailers) {
-              end.complete(status);
-            }
-          },
-          new Metadata());
+      CompletableFuture<Status> end = started(call);
       call.sendMessage(ReadRequest.getDefaultInstance());
       call.halfClose();
       until("the stream runs", () -> !server.reads.isEmpty());
@@ -187,7 +185,7 @@ class ConnectionTest extends Connecting {
 
       call.cancel("not wanted any more", null);
 
-      assertThat(end.orTimeout(20, TimeUnit.SECONDS).join().isOk()).isFalse();
+      assertThat(end.join().isOk()).isFalse();
     }
 
     @Test
