@@ -14,6 +14,7 @@ import dev.timebound.cas.kit.CasScript;
 import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.DeadlineExceededException;
 import dev.timebound.deadline.Deadlines;
+import dev.timebound.deadline.RetryBudget;
 import dev.timebound.health.MemberStatus;
 import io.grpc.Status;
 import java.time.Duration;
@@ -347,5 +348,18 @@ class ReadTimeTest {
       assertThat(taker.end.join()).isNull();
       assertThat(joined(taker.pieces)).isEqualTo(content);
     }
+  }
+
+  @Test
+  @DisplayName("CAS-4 DL-11 a read earns its share of the retry budget")
+  void earnsARetry() {
+    RetryBudget budget = RetryBudget.builder().share(1).perSecond(0).build();
+    TestRing t = ring(settings -> settings.retryBudget(budget));
+    Digest digest = t.put(0, 0);
+    t.server(0).reads().next(CasScript.status(Status.ABORTED));
+    CompletableFuture<byte[]> read = t.ring.readAll(digest).toFuture();
+    t.passPauses(read);
+
+    assertThat(Digest.of(read.join())).isEqualTo(digest);
   }
 }
