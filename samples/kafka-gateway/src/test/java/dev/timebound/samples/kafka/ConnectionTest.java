@@ -226,7 +226,7 @@ class ConnectionTest {
 
       assertThat(client.isEnded()).isTrue();
       assertThat(stopped.connections()).isZero();
-      assertThat(log.waiting()).isZero();
+      Until.holds(() -> log.waiting() == 0);
     }
   }
 }

@@ -59,8 +59,7 @@ class KcatTest {
     running.forEach(Kcat::close);
     Until.holds(() -> gateway.connections() == 0);
     gateway.stop().block();
-    assertThat(log.hanging()).isZero();
-    assertThat(log.waiting()).isZero();
+    Until.holds(() -> log.hanging() == 0 && log.waiting() == 0);
   }
 
   private Kcat kcat(String... arguments) throws IOException {

@@ -31,8 +31,7 @@ abstract class OverTheWire {
   @AfterAll
   static void stop() {
     gateway.stop().block();
-    assertThat(LOG.hanging()).isZero();
-    assertThat(LOG.waiting()).isZero();
+    Until.holds(() -> LOG.hanging() == 0 && LOG.waiting() == 0);
   }
 
   @BeforeEach

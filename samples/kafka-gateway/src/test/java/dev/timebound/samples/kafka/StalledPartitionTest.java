@@ -36,9 +36,8 @@ class StalledPartitionTest {
   @AfterEach
   void stop() {
     gateway.stop().block();
-    assertThat(log.hanging()).isZero();
-    assertThat(log.waiting()).isZero();
     assertThat(gateway.connections()).isZero();
+    Until.holds(() -> log.hanging() == 0 && log.waiting() == 0);
   }
 
   @ParameterizedTest
