@@ -300,7 +300,6 @@ final class EndpointConnection implements ConnectAttempt.Wish {
     } else {
       LOG.debug("cas {} ({} in a row)", why.getDescription(), failedInARow);
     }
-    meters.connectFailed(where);
     List<EndpointChannel> all = without(by.replaces());
     for (EndpointChannel doubtful : by.replaces()) {
       if (doubtful.isHopeless() || (doubtful.isQuiet() && by.isTimedOut())) {
@@ -318,6 +317,7 @@ final class EndpointConnection implements ConnectAttempt.Wish {
     long millis = backoff.apply(Math.min(failedInARow, MOST_DOUBLINGS));
     pauses = true;
     pause = later(this::afterPause, TimeUnit.MILLISECONDS.toNanos(millis));
+    meters.connectFailed(where);
     host.changed();
   }
 

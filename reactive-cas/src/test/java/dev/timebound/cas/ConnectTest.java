@@ -31,8 +31,8 @@ class ConnectTest extends Connecting {
   class NotThere {
     @Test
     @DisplayName("CAS-1 CAS-2 a closed port: the first call is told which, the next ones at once")
-    void closedPort() throws IOException {
-      int port = Connecting.closedPort();
+    void closedPort() {
+      int port = refusingPort();
       CasRing ring = ring(b -> b.scheduler(time), at(port));
 
       StatusRuntimeException first = failure(call(ring));
@@ -122,8 +122,8 @@ class ConnectTest extends Connecting {
   class Revival {
     @Test
     @DisplayName("CAS-1 a background attempt that connects clears the failure, with no restart")
-    void background() throws IOException {
-      int port = Connecting.closedPort();
+    void background() {
+      int port = refusingPort();
       CasRing ring = ring(b -> b.scheduler(time), at(port));
       failure(call(ring));
 
@@ -139,8 +139,8 @@ class ConnectTest extends Connecting {
     @Test
     @DisplayName(
         "CAS-2a a trial is not answered from the old failure: it connects and waits for it")
-    void trial() throws IOException {
-      int port = Connecting.closedPort();
+    void trial() {
+      int port = refusingPort();
       CasRing ring = ring(b -> b.scheduler(time), at(port));
       failure(call(ring));
       closing(PlainServer.at(port));

@@ -5,6 +5,7 @@ import static dev.timebound.cas.Patience.until;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.timebound.cas.CasConfig.Endpoint;
+import dev.timebound.cas.kit.HeldPort;
 import dev.timebound.cas.wire.ContentAddressableStorageGrpc;
 import dev.timebound.cas.wire.RemoteExecution.FindMissingBlobsRequest;
 import dev.timebound.cas.wire.RemoteExecution.FindMissingBlobsResponse;
@@ -120,9 +121,8 @@ abstract class Connecting {
     throw new IllegalStateException("the queue does not fill");
   }
 
-  static int closedPort() throws IOException {
-    try (ServerSocket free = new ServerSocket(0)) {
-      return free.getLocalPort();
-    }
+  /** Until the test's end; a server may listen there. */
+  int refusingPort() {
+    return closing(HeldPort.free()).number();
   }
 }

@@ -22,7 +22,6 @@ import io.grpc.ManagedChannel;
 import io.grpc.Metadata;
 import io.grpc.Status;
 import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
-import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -56,9 +55,9 @@ class ConnectionTest extends Connecting {
 
     @Test
     @DisplayName("CAS-1 one dead endpoint of a shard fails no call")
-    void oneDead() throws IOException {
+    void oneDead() {
       PlainServer alive = closing(PlainServer.start());
-      CasRing ring = ring(s -> s, at(Connecting.closedPort()), at(alive.port()));
+      CasRing ring = ring(s -> s, at(refusingPort()), at(alive.port()));
 
       for (int i = 0; i < 10; i++) {
         assertThat(ends(call(ring)).join()).isNull();
@@ -67,9 +66,9 @@ class ConnectionTest extends Connecting {
 
     @Test
     @DisplayName("CAS-1 with every endpoint failed the error tells of each")
-    void allDead() throws IOException {
-      int one = Connecting.closedPort();
-      int two = Connecting.closedPort();
+    void allDead() {
+      int one = refusingPort();
+      int two = refusingPort();
       CasRing ring = ring(s -> s.scheduler(time), at(one), at(two));
 
       assertThat(failure(call(ring)))

@@ -28,7 +28,6 @@ import reactor.test.StepVerifier;
 
 @DisplayName("CAS-31 reading many")
 class ReadManyTest {
-  private static final Duration STEP = Duration.ofMillis(50);
   private static final int MIB = 1 << 20;
 
   @RegisterExtension final Rings rings = new Rings();
@@ -41,11 +40,11 @@ class ReadManyTest {
     return ring(shards, settings -> settings);
   }
 
-  /** By digest; virtual time passes until all are there. */
+  /** By digest; pauses between calls pass until all are there. */
   private static Map<Digest, ReadManyResult> read(TestRing ring, List<Digest> digests) {
     CompletableFuture<List<ReadManyResult>> all =
         ring.ring.readMany(digests).collectList().toFuture();
-    ring.passUntilDone(all, STEP);
+    ring.passPauses(all);
     Map<Digest, ReadManyResult> byDigest = new HashMap<>();
     for (ReadManyResult result : all.join()) {
       assertThat(byDigest.put(result.digest(), result)).as("each once").isNull();

@@ -281,14 +281,22 @@ class ReadTest {
   @Nested
   @DisplayName("CAS-33 what came in and was never asked for is let go when the reader leaves")
   class Leftovers {
+    /** More than a connection needs for itself, and much less than comes in ahead of a reader. */
+    private static final long HELD = 100_000;
+
     private final TestRing t = ring();
     private final Taker taker = new Taker();
     private final Digest digest = t.put(t.contentOf(0, 8 << 20), 0);
     private final CasConnection connection = t.server(0).connections().get(0);
 
+    @AfterEach
+    void leaves() {
+      taker.cancel();
+    }
+
     @BeforeEach
     void readsAPieceAndNoMore() {
-      until("nothing is held", () -> connection.memoryInUse() < 100_000);
+      until("nothing is held", () -> connection.memoryInUse() < HELD);
       t.ring.read(digest).subscribe(taker);
       taker.request(1);
       until("a piece came", () -> taker.pieces.size() == 1);
@@ -297,7 +305,7 @@ class ReadTest {
 
     private void isLetGo() {
       taker.cancel();
-      until("nothing is held", () -> connection.memoryInUse() < 100_000);
+      until("nothing is held", () -> connection.memoryInUse() < HELD);
     }
 
     @Test
@@ -312,7 +320,8 @@ class ReadTest {
       t.server(0).resetConnections();
       t.server(0).awaitOpenConnections(1); // the next one
       until("it is closed", () -> !connection.isOpen());
-      assertThat(connection.memoryInUse()).isGreaterThan(500_000);
+      // what was in use for a moment only may be free by now
+      assertThat(connection.memoryInUse()).isGreaterThan(HELD);
       isLetGo();
     }
   }

@@ -9,6 +9,7 @@ import dev.timebound.cas.kit.ScriptedCas;
 import dev.timebound.test.FaultProxy;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
@@ -37,7 +38,10 @@ class SlowContentTest {
 
   private void givenUp(Flux<ByteBuffer> upload, long arrived, Duration first) {
     int before = server.writes().calls().size();
-    Disposable running = ring.write(Digest.of(content), upload).subscribe(done -> {}, e -> {});
+    AtomicInteger given = new AtomicInteger();
+    Disposable running =
+        ring.write(Digest.of(content), upload.doOnNext(piece -> given.incrementAndGet()))
+            .subscribe(done -> {}, e -> {});
     until("it is under way", () -> ring.openCalls() == 1);
     if (arrived >= 0) {
       until(
@@ -46,6 +50,7 @@ class SlowContentTest {
               server.writes().calls().size() > before
                   && server.writes().calls().get(before).dataBytes() >= arrived);
     } else {
+      until("something is at hand", () -> given.get() > 0);
       Patience.rest();
     }
     time.advanceTimeBy(first);
@@ -81,8 +86,9 @@ class SlowContentTest {
     server.writes().always(CasScript.silence());
     byte[] small = {3};
     for (int i = 0; i < 3; i++) {
+      int before = server.writes().calls().size();
       Disposable running = ring.write(small).subscribe(done -> {}, e -> {});
-      until("it is under way", () -> ring.openCalls() == 1);
+      until("it is there", () -> server.writes().calls().size() > before);
       Patience.rest();
       time.advanceTimeBy(TWO);
       running.dispose();

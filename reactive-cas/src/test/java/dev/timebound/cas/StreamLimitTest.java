@@ -40,7 +40,7 @@ import reactor.test.scheduler.VirtualTimeScheduler;
 @DisplayName("CAS-2c streams that have run out")
 class StreamLimitTest {
   private static final int STREAMS = 4;
-  private static final Duration SHORT = Duration.ofMillis(100);
+  private static final Duration SHORT = Duration.ofSeconds(1);
 
   private final VirtualTimeScheduler time = VirtualTimeScheduler.create();
   private final ScriptedCas server = ScriptedCas.builder().maxStreams(STREAMS).start();

@@ -186,7 +186,7 @@ class StreamRulesTest {
 
       @Nullable Throwable end() {
         try {
-          return end.orTimeout(5, TimeUnit.SECONDS).join();
+          return end.orTimeout(LONG.toSeconds(), TimeUnit.SECONDS).join();
         } finally {
           Subscription subscription = read.get();
           if (subscription != null) {

@@ -195,9 +195,12 @@ public final class TestRing implements AutoCloseable {
   /** Nothing is left: no call on either side, no claim. */
   @Override
   public void close() {
-    until("no claim is open", () -> ring.health().openClaims() == 0);
-    until("no call is open", () -> ring.openCalls() == 0);
-    ring.close();
+    try {
+      until("no claim is open", () -> ring.health().openClaims() == 0);
+      until("no call is open", () -> ring.openCalls() == 0);
+    } finally {
+      ring.close(); // else the threads of this one would be found left by each test that follows
+    }
     for (ScriptedCas server : servers) {
       if (server.isRunning()) {
         server.awaitOpenConnections(0);

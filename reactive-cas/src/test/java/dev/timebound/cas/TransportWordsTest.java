@@ -6,6 +6,7 @@ import static dev.timebound.cas.TestRing.failure;
 import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.timebound.cas.kit.HeldPort;
 import dev.timebound.cas.kit.ScriptedCas;
 import dev.timebound.cas.kit.TestCertificates;
 import io.grpc.Status;
@@ -202,12 +203,10 @@ class TransportWordsTest {
 
     @Test
     @DisplayName("CAS-2 nobody, and no such name")
-    void nobody() throws IOException {
-      int port;
-      try (ServerSocket server = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-        port = server.getLocalPort();
+    void nobody() {
+      try (HeldPort port = HeldPort.free()) {
+        assertThat(told(port.number(), settings -> settings)).contains("Connection refused");
       }
-      assertThat(told(port, settings -> settings)).contains("Connection refused");
     }
   }
 }

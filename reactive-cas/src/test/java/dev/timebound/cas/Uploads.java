@@ -9,7 +9,6 @@ import dev.timebound.cas.kit.CasCall;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -19,8 +18,6 @@ import reactor.core.publisher.Mono;
 /** What the tests of writes have in common. */
 final class Uploads {
   static final int CHUNK = 64 << 10;
-
-  private static final Duration STEP = Duration.ofMillis(50);
 
   private Uploads() {}
 
@@ -54,10 +51,10 @@ final class Uploads {
     return result;
   }
 
-  /** Lets virtual time pass until it has ended. */
+  /** Lets pauses between calls pass until it has ended. */
   static @Nullable Throwable ended(TestRing ring, Mono<?> write) {
     CompletableFuture<@Nullable Throwable> end = end(write);
-    ring.passUntilDone(end, STEP);
+    ring.passPauses(end);
     return end.join();
   }
 

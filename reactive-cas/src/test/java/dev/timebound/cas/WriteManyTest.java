@@ -10,7 +10,6 @@ import dev.timebound.cas.kit.ScriptedCas;
 import dev.timebound.cas.wire.RemoteExecution.BatchUpdateBlobsResponse;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -25,7 +24,6 @@ import reactor.core.publisher.Flux;
 
 @DisplayName("CAS-31 writing many")
 class WriteManyTest {
-  private static final Duration STEP = Duration.ofMillis(50);
   private static final int MIB = 1 << 20;
 
   @RegisterExtension final Rings rings = new Rings();
@@ -41,7 +39,7 @@ class WriteManyTest {
   private static Map<Digest, WriteManyResult> write(TestRing ring, List<byte[]> blobs) {
     CompletableFuture<List<WriteManyResult>> all =
         ring.ring.writeMany(blobs).collectList().toFuture();
-    ring.passUntilDone(all, STEP);
+    ring.passPauses(all);
     Map<Digest, WriteManyResult> byDigest = new HashMap<>();
     for (WriteManyResult result : all.join()) {
       assertThat(byDigest.put(result.digest(), result)).as("each once").isNull();

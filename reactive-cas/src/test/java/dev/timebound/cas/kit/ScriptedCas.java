@@ -37,6 +37,7 @@ public final class ScriptedCas implements AutoCloseable {
   private final CasLog log = new CasLog();
   private final CasRooms house;
   private int port;
+  private @Nullable HeldPort held;
   private @Nullable CasEngine engine;
 
   private ScriptedCas(Builder settings) {
@@ -238,6 +239,7 @@ public final class ScriptedCas implements AutoCloseable {
       house.engine(null);
       running.stop();
       engine = null;
+      held = HeldPort.of(port);
     }
   }
 
@@ -264,6 +266,7 @@ public final class ScriptedCas implements AutoCloseable {
       engine = started;
       house.engine(started);
       port = started.port();
+      letGo();
     } catch (IOException e) {
       throw new UncheckedIOException("port " + port, e);
     }
@@ -271,8 +274,17 @@ public final class ScriptedCas implements AutoCloseable {
 
   /** Stops it; when it returns no socket and no thread of it is left. Twice does nothing. */
   @Override
-  public void close() {
+  public synchronized void close() {
     stop();
+    letGo();
+  }
+
+  /** Nobody else was given the port while nothing listened there. */
+  private void letGo() {
+    if (held != null) {
+      held.close();
+      held = null;
+    }
   }
 
   @Override

@@ -1,6 +1,7 @@
 package dev.timebound.cas.kit;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import dev.timebound.cas.Digest;
@@ -21,6 +22,9 @@ import io.grpc.TlsChannelCredentials;
 import io.grpc.stub.MetadataUtils;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.net.BindException;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -203,6 +207,19 @@ class ScriptedCasTest extends Stubs {
       channel = channel(server, InsecureChannelCredentials.create());
       assertThat(read(digest, 0, 0)).isEqualTo("content");
       assertThat(server.reads().calls()).hasSize(2);
+    }
+
+    @Test
+    void onAPortThatNobodyElseWasGiven() throws IOException {
+      server.kill();
+      try (ServerSocket other = new ServerSocket()) {
+        other.setReuseAddress(false);
+        InetSocketAddress port = new InetSocketAddress("127.0.0.1", server.port());
+        assertThatThrownBy(() -> other.bind(port)).isInstanceOf(BindException.class);
+      }
+      server.restart();
+      channel = channel(server, InsecureChannelCredentials.create());
+      assertThat(read(server.put("content"), 0, 0)).isEqualTo("content");
     }
 
     @Test
