@@ -42,8 +42,8 @@ class CasFastServerTest {
   static void stop() throws Exception {
     channel.shutdownNow();
     server.shutdownNow();
-    assertThat(channel.awaitTermination(5, TimeUnit.SECONDS)).isTrue();
-    assertThat(server.awaitTermination(5, TimeUnit.SECONDS)).isTrue();
+    assertThat(channel.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
+    assertThat(server.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
   }
 
   @Test

@@ -39,8 +39,8 @@ class FastServerTest {
   static void stop() throws Exception {
     channel.shutdownNow();
     server.shutdownNow();
-    assertThat(channel.awaitTermination(5, TimeUnit.SECONDS)).isTrue();
-    assertThat(server.awaitTermination(5, TimeUnit.SECONDS)).isTrue();
+    assertThat(channel.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
+    assertThat(server.awaitTermination(30, TimeUnit.SECONDS)).isTrue();
   }
 
   @Test
