@@ -83,7 +83,7 @@ class S3StoreContractTest {
 
     @Override
     public Duration maxWait() {
-      return Duration.ofSeconds(2);
+      return Duration.ofSeconds(4);
     }
 
     @Override
