@@ -88,7 +88,7 @@ class ProduceTest extends OverTheWire {
     try {
       ProduceResponseData answer =
           client.ask(
-              Messages.produce("batches", 6, -1, Messages.batch("a")).setTimeoutMs(8_000), 9);
+              Messages.produce("batches", 6, -1, Messages.batch("a")).setTimeoutMs(4_000), 9);
       assertThat(Messages.only(answer).errorCode()).isEqualTo(Errors.REQUEST_TIMED_OUT.code());
       assertThat(LOG.timeOfStalled())
           .as("all but a quarter, at most")
