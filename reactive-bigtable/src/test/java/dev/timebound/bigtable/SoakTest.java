@@ -19,6 +19,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 
@@ -28,6 +29,7 @@ import reactor.core.publisher.Mono;
  * says (180 by default), from the seed {@code -Dtimebound.soak.seed}.
  */
 @Tag("soak")
+@Timeout(value = 1, unit = TimeUnit.DAYS) // as long as it is told to
 class SoakTest {
   private static final int ROWS = 2_000;
   private static final int READERS = 16;

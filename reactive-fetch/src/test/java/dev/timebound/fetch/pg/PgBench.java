@@ -228,6 +228,11 @@ final class PgBench implements AutoCloseable {
     return primary.sessions(application).stream().filter(PostgresSession::isRunning).toList();
   }
 
+  /** Those that wait for what {@link #stall} or {@link #stallOffsets} has locked. */
+  List<PostgresSession> stuck() {
+    return running().stream().filter(each -> each.waitEvent().equals("relation")).toList();
+  }
+
   int acquired() {
     return pool.getMetrics().orElseThrow().acquiredSize();
   }
