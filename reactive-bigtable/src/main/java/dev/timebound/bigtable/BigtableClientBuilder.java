@@ -189,7 +189,8 @@ public final class BigtableClientBuilder {
   }
 
   /**
-   * Where rows are delivered. Default: a bounded executor of the client's own. A direct executor
+   * Where rows are delivered, but for those that are there when they are asked for: the thread that
+   * asks may hand them on. Default: a bounded executor of the client's own. A direct executor
    * delivers on the transport's event loop: quicker, and only for subscribers that never block,
    * since one that does stops every call of its channels.
    */

@@ -15,6 +15,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Test;
+import reactor.core.scheduler.Schedulers;
 
 /** Reads, and what becomes of the connections under them. */
 class ReadConnectionsTest {
@@ -40,7 +41,8 @@ class ReadConnectionsTest {
       List<HealthEvent> events = new CopyOnWriteArrayList<>();
       reads.client.pool().health().events().subscribe(events::add);
       reads.server.readRows().always(steady());
-      Reader blocking = Reader.of(reads.all(), Long.MAX_VALUE, row -> hold(release));
+      Reader blocking =
+          Reader.blocking(reads.all(), Schedulers.boundedElastic(), row -> hold(release));
       List<Reader> others = new ArrayList<>();
       for (int i = 0; i < 5; i++) {
         others.add(reads.read());

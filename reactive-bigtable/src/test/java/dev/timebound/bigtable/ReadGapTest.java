@@ -29,6 +29,7 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import reactor.core.scheduler.Schedulers;
 
 @DisplayName("BT-30 BT-33 BT-35 a read that waits in vain goes on elsewhere")
 class ReadGapTest {
@@ -165,7 +166,8 @@ class ReadGapTest {
       CountDownLatch release = new CountDownLatch(1);
       try (Scripted reads = Scripted.start()) {
         reads.server.readRows().next(Scripted.rows(Script.start(), 0, 12, 2).ok());
-        Reader reader = Reader.of(reads.all(), Long.MAX_VALUE, row -> await(release));
+        Reader reader =
+            Reader.blocking(reads.all(), Schedulers.boundedElastic(), row -> await(release));
         reader.awaitRows(1);
         letPass(SEVERAL_GAPS);
         release.countDown();
@@ -186,7 +188,8 @@ class ReadGapTest {
             .readRows()
             .next(Script.start().rows("a").ok())
             .always(Script.start().rows("b").ok());
-        Reader blocking = Reader.of(reads.all(), Long.MAX_VALUE, row -> await(release));
+        Reader blocking =
+            Reader.blocking(reads.all(), Schedulers.fromExecutor(one), row -> await(release));
         blocking.awaitRows(1);
         Reader behind = reads.read();
         // Its rows are here, and wait for the one thread.

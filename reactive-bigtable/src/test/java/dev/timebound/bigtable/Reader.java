@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Subscription;
 import reactor.core.publisher.BaseSubscriber;
 import reactor.core.publisher.Flux;
+import reactor.core.scheduler.Scheduler;
 
 /** Reads as many rows as a test asks for, and keeps what came. */
 final class Reader extends BaseSubscriber<Row> {
@@ -33,6 +34,14 @@ final class Reader extends BaseSubscriber<Row> {
     Reader reader = new Reader(demand, onRow);
     rows.subscribe(reader);
     return reader;
+  }
+
+  /**
+   * All rows, to a consumer that may block. The test does not ask for them itself: a row that comes
+   * while it is asked for may be handed on by the thread that asks.
+   */
+  static Reader blocking(Flux<Row> rows, Scheduler asks, Consumer<Row> onRow) {
+    return of(rows.subscribeOn(asks), Long.MAX_VALUE, onRow);
   }
 
   @Override

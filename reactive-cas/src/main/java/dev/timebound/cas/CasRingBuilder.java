@@ -122,9 +122,10 @@ public final class CasRingBuilder {
   }
 
   /**
-   * Where what is read is delivered. Default: a bounded executor of the ring's own. It must not run
-   * tasks on the thread that hands them in. Subscribers must not block: they hold its threads,
-   * which every call of the ring needs to go on.
+   * Where what is read is delivered, but for what is there when it is asked for: the thread that
+   * asks may hand that on. Default: a bounded executor of the ring's own. It must not run tasks on
+   * the thread that hands them in. Subscribers must not block: they hold its threads, which every
+   * call of the ring needs to go on.
    */
   public CasRingBuilder deliverOn(Executor executor) {
     this.deliverOn = Objects.requireNonNull(executor, "deliverOn");
