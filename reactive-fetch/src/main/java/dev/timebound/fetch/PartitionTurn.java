@@ -72,8 +72,8 @@ final class PartitionTurn {
   /** It stopped for the limits' sake, with more there. */
   boolean limited;
 
-  /** Of the thread that cuts. */
-  private boolean wasCut;
+  /** Written by the thread that cuts. */
+  private volatile boolean wasCut;
 
   /** It has kept others waiting for as long as the grace is. Of the thread that cuts. */
   boolean graceSpent;
@@ -268,13 +268,7 @@ final class PartitionTurn {
         () -> {
           ReadTrace current = new ReadTrace();
           trace = current;
-          Mono<Offsets> source =
-              Mono.defer(call)
-                  .switchIfEmpty(
-                      Mono.error(
-                          () ->
-                              new IllegalStateException(
-                                  "the store gave no offsets, and no error")));
+          Mono<Offsets> source = Mono.defer(call).switchIfEmpty(Mono.defer(this::noOffsets));
           if (task.cuttable()) {
             source = source.takeUntilOther(cut.asMono());
           }
@@ -282,6 +276,13 @@ final class PartitionTurn {
               .transform(Deadlines.of(cap, "fetch offsets"))
               .contextWrite(context -> context.put(ReadTrace.class, current));
         });
+  }
+
+  /** Where it was cut no fault of the store's: what is cancelled may complete in that moment. */
+  private Mono<Offsets> noOffsets() {
+    return wasCut
+        ? Mono.empty()
+        : Mono.error(new IllegalStateException("the store gave no offsets, and no error"));
   }
 
   private Mono<Void> ended(Throwable error) {

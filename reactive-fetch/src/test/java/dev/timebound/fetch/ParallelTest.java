@@ -8,6 +8,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.DisplayName;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.reactivestreams.Subscription;
+import reactor.core.CoreSubscriber;
 import reactor.core.publisher.Mono;
 
 @DisplayName("FE-9 parallel")
@@ -69,6 +71,34 @@ class ParallelTest {
       ScriptedStore.Call read = bench.store.on(0).reads.get(0);
       assertThat(read.cap()).isEqualTo(5500);
       assertThat(read.budget()).isEqualTo(500);
+    }
+  }
+
+  @Test
+  @DisplayName("FE-9 FE-25 offsets that are cut, and complete for it, are no error of the store's")
+  void completesAsItIsCut() {
+    bench.store.on(0).healthy();
+    bench.store.on(1).offsets(call -> new CompletesOnCancel());
+    PartitionData cut = bench.fetch(request(500, 0, 1)).item().partition(partition(1));
+    assertThat(cut.cause()).isNull();
+    assertThat(cut.error()).isEqualTo(ErrorCode.NONE);
+    assertThat(cut.highWatermark()).isEqualTo(-1);
+  }
+
+  /** As an operator does that is cancelled while its value is on its way. */
+  private static final class CompletesOnCancel extends Mono<Offsets> {
+    @Override
+    public void subscribe(CoreSubscriber<? super Offsets> actual) {
+      actual.onSubscribe(
+          new Subscription() {
+            @Override
+            public void request(long n) {}
+
+            @Override
+            public void cancel() {
+              actual.onComplete();
+            }
+          });
     }
   }
 
