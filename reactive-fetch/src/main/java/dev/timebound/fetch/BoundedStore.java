@@ -4,13 +4,10 @@ import dev.timebound.deadline.Deadline;
 import dev.timebound.deadline.Deadlines;
 import io.micrometer.core.instrument.MeterRegistry;
 import java.util.Objects;
-import java.util.Optional;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.reactivestreams.Publisher;
-import reactor.core.Disposable;
 import reactor.core.publisher.Flux;
 import reactor.core.publisher.Mono;
 import reactor.util.context.ContextView;
@@ -22,16 +19,16 @@ import reactor.util.context.ContextView;
  * <p>The wait is the read's own time: the store behind it is handed the very deadline that the
  * caller gave, which the wait has shortened (FE-7). A read that is cancelled leaves the queue, or
  * gives its permit back (FE-22). One whose budget has passed on arrival waits for nothing: it is
- * handed on, for what the store holds in memory (FE-4). Thread-safe.
+ * handed on, for what the store holds in memory (FE-4). Which partitions exist needs no permit:
+ * without it a whole request has nothing, and reads that stall hold them all. Thread-safe.
  */
-public final class BoundedStore implements PartitionStore {
-  private final PartitionStore store;
+public final class BoundedStore extends ForwardingStore {
   private final String name;
   private final Permits permits;
   private final PermitMeters meters;
 
   private BoundedStore(Builder builder) {
-    store = builder.store;
+    super(builder.store);
     name = builder.name;
     permits = new Permits(name, builder.permits, builder.ofOne(), builder.maxWaiting);
     meters = PermitMeters.of(builder.meters, name, permits);
@@ -54,28 +51,20 @@ public final class BoundedStore implements PartitionStore {
     return permits.waiting();
   }
 
-  /**
-   * Needs no permit: without it a whole request has nothing, and reads that stall hold them all.
-   */
-  @Override
-  public Mono<Set<TopicPartition>> existing(Set<TopicPartition> asked) {
-    return store.existing(asked);
-  }
-
   @Override
   public Mono<Offsets> offsets(TopicPartition partition) {
-    return admitted(partition, () -> store.offsets(partition));
+    return admitted(partition, () -> super.offsets(partition));
   }
 
   @Override
   public Mono<Offsets> authoritativeOffsets(TopicPartition partition) {
-    return admitted(partition, () -> store.authoritativeOffsets(partition));
+    return admitted(partition, () -> super.authoritativeOffsets(partition));
   }
 
   @Override
   public Mono<TimestampOffset> offsetFor(
       TopicPartition partition, long timestamp, Isolation isolation) {
-    return admitted(partition, () -> store.offsetFor(partition, timestamp, isolation));
+    return admitted(partition, () -> super.offsetFor(partition, timestamp, isolation));
   }
 
   @Override
@@ -83,18 +72,8 @@ public final class BoundedStore implements PartitionStore {
     return Flux.deferContextual(
         context ->
             budget.isExpired()
-                ? store.read(partition, spec, budget)
-                : admitted(partition, budget, context, () -> store.read(partition, spec, budget)));
-  }
-
-  @Override
-  public Optional<Disposable> onAppend(TopicPartition partition, Runnable wake) {
-    return store.onAppend(partition, wake);
-  }
-
-  @Override
-  public boolean finishesInBackground() {
-    return store.finishesInBackground();
+                ? super.read(partition, spec, budget)
+                : admitted(partition, budget, context, () -> super.read(partition, spec, budget)));
   }
 
   /**
